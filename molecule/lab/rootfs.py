@@ -1,0 +1,141 @@
+"""Build a node's root file system as a directory, with mmdebstrap."""
+
+import hashlib
+import pathlib
+import shutil
+import subprocess
+
+import kernels
+import mirror
+from command import LabError, run, say
+
+HERE = pathlib.Path(__file__).resolve().parent
+# In the image: what the lab itself put there.
+OWN = "var/lib/kup-lab"
+
+# Everything that a node of the fleet has besides the essential packages.
+PACKAGES = """
+    systemd systemd-sysv udev kmod procps iproute2 openssh-server nftables memcached kexec-tools criu
+    python3 python3-apt python3-psutil python3-pyelftools zstd initramfs-tools grub-pc
+""".split()
+# Debian 12 ships pycriu inside the criu package.
+PYCRIU = "python3-pycriu"
+# `--criu next` takes these, and nothing else, from the next release: libc stays the release's own.
+CRIU_FROM_NEXT = ["criu", "libcompel1", "libnet9", "libnl-3-200", PYCRIU]
+
+PRESEED = """\
+kexec-tools kexec-tools/load_kexec boolean false
+grub-pc grub-pc/install_devices_empty boolean true
+grub-pc grub-pc/install_devices multiselect
+"""
+
+# A host-only initramfs, for the kernels that get one: the root disk is NVMe, its file system ext4.
+INITRAMFS = "MODULES=list\nCOMPRESS=zstd\n"
+INITRAMFS_MODULES = "nvme\next4\n"
+
+
+def _write(path, text, mode=0o644):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    path.chmod(mode)
+
+
+def _skeleton(root, plan):
+    """Lay out the files that have to be there before the packages are installed."""
+    _write(root / "etc/initramfs-tools/conf.d/lab.conf", INITRAMFS)
+    _write(root / "etc/initramfs-tools/modules", INITRAMFS_MODULES)
+    _write(root / "etc/default/grub.d/lab.cfg", (HERE / "image/grub.cfg").read_text(encoding="utf-8"))
+    _write(root / f"{OWN}/preseed", PRESEED)
+    _write(root / f"{OWN}/from-release", plan["from"].release + "\n")
+    for script in ("customize.sh", "finish.sh"):
+        _write(root / OWN / script, (HERE / "image" / script).read_text(encoding="utf-8"), 0o755)
+    (root / f"{OWN}/repo").mkdir()
+    _write(root / "etc/apt/preferences.d/lab-pins", _pins(plan))
+
+
+def _pins(plan):
+    """Return apt preferences: which few packages may come from a suite that is not the release's own."""
+    pins = [("*", "forky", 1)] if plan["release"] != "forky" else []
+    if plan["criu"] == "next":
+        pins.append((" ".join(CRIU_FROM_NEXT), "forky", 990))
+    # A kernel of a backport may want the linux-base of the same suite.
+    for suite in {plan["from"].suite.name, plan["to"].suite.name} - {mirror.CODENAMES[plan["release"]]}:
+        pins.append(("linux-base", suite, 990))
+    return "\n".join(f"Package: {names}\nPin: release n={suite}\nPin-Priority: {rank}\n" for names, suite, rank in pins)
+
+
+def _index(repo):
+    """Write the Packages file of a flat repository over the .debs in REPO."""
+    stanzas = []
+    for deb in sorted(repo.glob("*.deb")):
+        digest = hashlib.sha256(deb.read_bytes()).hexdigest()
+        stanzas.append(f"{run('dpkg-deb', '-f', deb).strip()}\nFilename: ./{deb.name}\nSize: {deb.stat().st_size}\nSHA256: {digest}\n")
+    (repo / "Packages").write_text("\n".join(stanzas), encoding="utf-8")
+
+
+def _hooks(plan, skeleton, packages_later):
+    """Return mmdebstrap's hook arguments; in a hook $1 is the new root."""
+    yield f'--setup-hook=cp -a {skeleton}/. "$1"/'
+    # debconf exists once the essential packages are unpacked.
+    yield f'--essential-hook=chroot "$1" debconf-set-selections /{OWN}/preseed'
+    if packages_later:
+        # The target kernel is left for apt on the node to install, with all that it needs and nothing that is there already.
+        fetch = (
+            'APT_CONFIG="$MMDEBSTRAP_APT_CONFIG" apt-get --yes --download-only --no-install-recommends install '
+            + " ".join(packages_later)
+            + f' && mv "$1"/var/cache/apt/archives/*.deb "$1"/{OWN}/repo/'
+        )
+        yield f"--customize-hook={fetch}"
+    yield f'--customize-hook=/usr/bin/python3 {HERE / "rootfs.py"} "$1"/{OWN}/repo'
+    yield f'--customize-hook=chroot "$1" sh /{OWN}/customize.sh'
+    if plan["initrd"] == "none":
+        yield '--customize-hook=rm -f "$1"/boot/initrd.img-*'
+
+
+def build(plan, root, work):
+    """Fill the directory ROOT according to PLAN (see image.plan), with WORK as a scratch directory."""
+    skeleton = work / "skeleton"
+    skeleton.mkdir()
+    _skeleton(skeleton, plan)
+    suites = mirror.suites(plan["release"])
+    if plan["criu"] == "next":
+        suites.append(mirror.next_suite(plan["release"]))
+    suites += [kernel.suite for kernel in (plan["from"], plan["to"]) if kernel.suite not in suites]
+    packages = [*PACKAGES, plan["from"].package] + ([] if plan["release"] == "12" else [PYCRIU])
+    later = [plan["to"].package] if plan["target"] == "repo" else []
+    if not later:
+        packages.append(plan["to"].package)
+    sources = "\n".join(suite.source_line for suite in suites)
+    argv = [
+        "mmdebstrap",
+        "--mode=root",
+        "--format=directory",
+        "--variant=minbase",
+        "--skip=cleanup/apt",
+        "--aptopt=Apt::Install-Recommends false",
+        "--dpkgopt=force-unsafe-io",
+        "--dpkgopt=path-exclude=/usr/share/doc/*",
+        "--dpkgopt=path-exclude=/usr/share/man/*",
+        "--dpkgopt=path-exclude=/usr/share/locale/*",
+        f"--include={','.join(packages)}",
+        *_hooks(plan, skeleton, later),
+        mirror.CODENAMES[plan["release"]],
+        str(root),
+        "-",
+    ]
+    log = work.parent / f"{work.name}.mmdebstrap.log"
+    say(f"building the root file system (log: {log})")
+    if shutil.which("mmdebstrap") is None:
+        raise LabError("The command mmdebstrap is missing on this machine: install the packages in molecule/lab/packages.txt.")
+    with log.open("w", encoding="utf-8") as out:
+        done = subprocess.run(argv, input=sources, stdout=out, stderr=subprocess.STDOUT, text=True, check=False)
+    if done.returncode:
+        said = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.startswith("E:")]
+        raise LabError(f"mmdebstrap ended with {done.returncode}, saying: {(said or ['nothing'])[-1]}; its log is {log}.")
+    log.unlink()
+
+
+if __name__ == "__main__":  # as a hook of mmdebstrap
+    import sys
+
+    _index(pathlib.Path(sys.argv[1]))

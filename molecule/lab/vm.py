@@ -1,0 +1,86 @@
+"""QEMU virtual machines: how they are started, recognised and killed."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+from command import LabError, say
+
+
+def machine(memory_mib, cpus):
+    """Return the QEMU command line of a machine without disks and network."""
+    accel = os.environ.get("KUP_LAB_ACCEL", "tcg,thread=multi")
+    return [
+        "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none",
+        "-machine", "pc", "-accel", accel, "-cpu", os.environ.get("KUP_LAB_CPU", "max"),
+        "-smp", str(cpus), "-m", str(memory_mib),
+    ]  # fmt: skip
+
+
+def root_disk(path):
+    """Return the arguments of the root disk: NVMe, because its driver is built into Debian's cloud kernels.
+
+    writeback: what the guest flushed has reached the file, so cutting the guest's power is honest.
+    """
+    return [
+        "-drive", f"if=none,id=root,file={path},format=raw,cache=writeback,discard=unmap",
+        "-device", "nvme,drive=root,serial=root,bootindex=1",
+    ]  # fmt: skip
+
+
+class Machine:
+    """One node's QEMU process, known by files NAME.* in the lab's state directory."""
+
+    def __init__(self, state, node):
+        self.state = pathlib.Path(state)
+        self.node = node
+        self.disk = self.state / f"{node['name']}.raw"
+        self.serial = self.state / f"{node['name']}.serial.log"
+        self._pidfile = self.state / f"{node['name']}.pid"
+
+    def pid(self):
+        """Return the pid of the running QEMU, or None; a recycled pid is not taken for ours."""
+        try:
+            record = json.loads(self._pidfile.read_text(encoding="utf-8"))
+            command = pathlib.Path(f"/proc/{record['pid']}/cmdline").read_bytes().split(b"\0")
+        except (OSError, ValueError):
+            return None
+        ours = any(f"file={self.disk}," in word.decode(errors="replace") for word in command)
+        return record["pid"] if ours else None
+
+    def start(self, netns, memory_mib, cpus):
+        """Start the node cold: BIOS, boot loader, default kernel."""
+        if self.pid():
+            raise LabError(f"The node {self.node['name']} is running already (pid {self.pid()}).")
+        # QEMU runs in the state directory: the path of a unix socket must be short.
+        argv = ["ip", "netns", "exec", netns, *machine(memory_mib, cpus), *root_disk(self.disk),
+                "-netdev", f"tap,id=net,ifname={self.node['tap']},script=no,downscript=no",
+                "-device", f"virtio-net-pci,netdev=net,mac={self.node['mac']},romfile=",
+                "-chardev", f"file,id=serial,path={self.serial},append=on", "-serial", "chardev:serial",
+                "-qmp", f"unix:{self.node['name']}.qmp,server=on,wait=off"]  # fmt: skip
+        said = self.state / f"{self.node['name']}.qemu.log"
+        with said.open("ab") as log:
+            process = subprocess.Popen(argv, cwd=self.state, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                       start_new_session=True)  # fmt: skip
+        self._pidfile.write_text(json.dumps({"pid": process.pid}), encoding="utf-8")
+        time.sleep(0.5)  # long enough for QEMU to refuse its arguments
+        if process.poll() is not None:
+            last = (said.read_text(encoding="utf-8", errors="replace").splitlines() or ["nothing"])[-1]
+            raise LabError(f"QEMU for {self.node['name']} ended at once with {process.returncode}, saying: {last}")
+        say(f"{self.node['name']} started (pid {process.pid})")
+
+    def kill(self):
+        """Cut the node's power: SIGKILL, then wait until the process is gone. Returns False if it did not run."""
+        pid = self.pid()
+        if pid is None:
+            return False
+        os.kill(pid, signal.SIGKILL)
+        deadline = time.monotonic() + 10
+        while self.pid() == pid:
+            if time.monotonic() > deadline:
+                raise LabError(f"QEMU for {self.node['name']} (pid {pid}) did not end within 10 s of SIGKILL.")
+            time.sleep(0.05)
+        return True
