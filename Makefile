@@ -1,0 +1,96 @@
+# `make help` says what there is. Each target installs what it needs first.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+NODES   ?= 3
+MEM     ?=
+KEYS    ?= 100000
+RELEASE ?= 13
+FROM    ?= 6.12
+TO      ?= 7.2
+ENGINE  ?= criu
+CRIU    ?=
+SCENARIO ?=
+
+venv := $(abspath $(or $(KUP_VENV),build/venv))
+
+# The tools of the venv come first, whatever else PATH has, and no setting of the
+# caller's own Ansible or Python gets in.
+export PATH := $(venv)/bin:$(PATH):/usr/sbin:/sbin
+export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
+unexport PYTHONPATH PYTHONHOME ANSIBLE_COLLECTIONS_PATH
+
+# The lab is plain Python of the standard library, for any host that has Debian's.
+lab := /usr/bin/python3 molecule/lab/lab.py
+# An empty value leaves the choice to the program.
+vm_options = --nodes $(NODES) --release $(RELEASE) --from $(FROM) --to $(TO) \
+	$(if $(MEM),--mem $(MEM)) $(if $(CRIU),--criu $(CRIU))
+checks = python tests/checks.py --venv $(venv)
+
+.PHONY: help
+help: ## say what there is
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo
+	@echo "  demo and lab take NODES=$(NODES) MEM=$(MEM) RELEASE=$(RELEASE) FROM=$(FROM) TO=$(TO) CRIU=$(CRIU);"
+	@echo "  demo also KEYS=$(KEYS) ENGINE=$(ENGINE); vm takes SCENARIO=NAME for one of them."
+
+.PHONY: demo
+demo: lab-tools ## update a fleet of virtual machines under load, from one kernel to another
+	@/usr/bin/python3 molecule/lab/demo.py $(vm_options) --keys $(KEYS) --engine $(ENGINE)
+
+.PHONY: test
+test: lab-tools ## lint, unit tests, package and virtual machine scenarios
+	@$(checks)
+
+.PHONY: lint
+lint: tools ## all linters, among them every sanity test
+	@$(checks) lint
+
+.PHONY: unit
+unit: tools ## unit tests of the library
+	@$(checks) unit
+
+.PHONY: vm
+vm: lab-tools ## the scenarios on virtual machines, one after the other
+	@$(checks) vm $(if $(SCENARIO),--scenario $(SCENARIO))
+
+.PHONY: install-check
+install-check: tools ## build the tarball, install it, find the playbook by its name
+	@$(checks) package
+
+.PHONY: collection
+collection: tools ## build the tarball into build/
+	@tests/install-check.sh --build-only
+
+.PHONY: lab
+lab: lab-tools ## boot a fleet and leave it running
+	@$(lab) up --name lab $(vm_options)
+	@echo "Use it:  . $(venv)/bin/activate"
+	@echo "         ansible-playbook -i build/lab/lab/inventory.yml playbooks/kup-update.yml -l memcache"
+	@echo "End it:  make lab-down"
+
+.PHONY: lab-down
+lab-down: ## end the fleet of `make lab`
+	@$(lab) down --name lab
+
+.PHONY: format
+format: tools ## let ruff rewrite the Python files
+	@ruff check --fix . && ruff format .
+
+.PHONY: tools
+tools:
+	@tests/bootstrap.sh apt tests/packages.txt
+	@tests/bootstrap.sh venv $(venv)
+	@tests/bootstrap.sh tree
+
+.PHONY: lab-tools
+lab-tools: tools
+	@tests/bootstrap.sh apt molecule/lab/packages.txt
+
+.PHONY: clean
+clean: ## end every lab and remove build/
+	@for state in build/lab/*/; do [ ! -d "$$state" ] || $(lab) down --name "$$(basename "$$state")"; done
+	rm -rf build .ansible

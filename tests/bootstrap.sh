@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Installs what the make targets need; a second run finds it all and returns at once.
+#
+#   tests/bootstrap.sh apt LIST...   Debian packages named in the list files, one a line
+#   tests/bootstrap.sh venv DIR      Python tools of tests/requirements.txt in a venv
+#   tests/bootstrap.sh tree          build/collections, where Ansible finds this clone by its name
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+fail() {
+    echo "bootstrap: $*" >&2
+    exit 1
+}
+
+install_packages() {
+    local wanted missing=() package
+    wanted=$(sed -e 's/#.*//' -e 's/[[:space:]]//g' -e '/^$/d' "$@" | sort -u)
+    for package in $wanted; do
+        [ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || missing+=("$package")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    [ "$(id -u)" -eq 0 ] || fail "these Debian packages are missing, install them as root: ${missing[*]}"
+
+    echo "bootstrap: installing ${missing[*]}"
+    export DEBIAN_FRONTEND=noninteractive
+    # A fresh machine may still be running its first unattended upgrade: wait for its lock.
+    local apt=(apt-get -q -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0)
+    "${apt[@]}" update
+    "${apt[@]}" install -y --no-install-recommends "${missing[@]}"
+}
+
+# Not pyenv's or another python of PATH: the tests are to run on the release's own.
+system_python=/usr/bin/python3
+
+make_venv() {
+    local venv=$1 stamp
+    stamp=$("$system_python" --version && cat tests/requirements.txt)
+    [ "$(cat "$venv/kup-stamp" 2>/dev/null)" != "$stamp" ] || return 0
+
+    echo "bootstrap: installing tests/requirements.txt into $venv"
+    "$system_python" -m venv --clear "$venv" || fail "$system_python cannot make a venv in $venv, python3-venv is needed"
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -r tests/requirements.txt
+    # Last, so that an interrupted install is done again.
+    echo "$stamp" >"$venv/kup-stamp"
+}
+
+link_tree() {
+    mkdir -p build/collections/ansible_collections/kup
+    ln -sfn ../../../.. build/collections/ansible_collections/kup/fleet
+}
+
+case "${1:-}" in
+apt) install_packages "${@:2}" ;;
+venv) make_venv "${2:?}" ;;
+tree) link_tree ;;
+*) fail "the first argument is '${1:-}', expected apt, venv or tree" ;;
+esac

@@ -1,0 +1,245 @@
+"""Run the project's checks, time each one, and end with the line "N passed, N failed".
+
+    checks.py --venv DIR [--scenario NAME] [lint | unit | package | vm]...
+
+Without a part: all of them. A check is one command; it has passed if its exit code is 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+REPO = Path(__file__).resolve().parent.parent
+PARTS = ("lint", "unit", "package", "vm")
+SLOW_STEPS = 20
+
+# The line that Ansible prints before each step of a scenario.
+STEP = re.compile(r"^(?:TASK|RUNNING HANDLER) \[(.+)\] \*+")
+
+
+@dataclass(frozen=True)
+class Check:
+    part: str
+    name: str
+    command: tuple[str, ...]
+    # Seconds after which it is ended: one that hangs must not take the others' time.
+    limit: int = 600
+    environment: dict[str, str] = field(default_factory=dict)
+    # Run if the check was ended before it could clean up after itself.
+    undo: tuple[str, ...] = ()
+
+    @property
+    def log(self) -> Path:
+        return REPO / "build" / "logs" / f"{self.part}-{self.name}.log"
+
+
+@dataclass(frozen=True)
+class Step:
+    scenario: str
+    name: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Outcome:
+    check: Check
+    verdict: str
+    seconds: float
+    steps: list[Step]
+
+    @property
+    def passed(self) -> bool:
+        return self.verdict == "ok"
+
+
+class StepClock:
+    """Times the steps of a scenario by the moments at which their headings are printed."""
+
+    def __init__(self, scenario: str):
+        self.scenario = scenario
+        self.steps: list[Step] = []
+        self._name = ""
+        self._since = 0.0
+
+    def read(self, line: str) -> None:
+        heading = STEP.match(line)
+        # A recap ends a playbook: what follows is not the last task's time.
+        if heading or line.startswith("PLAY "):
+            self.stop()
+        if heading:
+            self._name, self._since = heading.group(1), time.monotonic()
+
+    def stop(self) -> None:
+        if self._name:
+            self.steps.append(Step(self.scenario, self._name, time.monotonic() - self._since))
+            self._name = ""
+
+
+def scenarios() -> list[str]:
+    return sorted(path.parent.name for path in REPO.glob("molecule/*/molecule.yml"))
+
+
+def checks(venv: Path, only_scenario: str) -> list[Check]:
+    found = [
+        Check("lint", "ruff", ("ruff", "check", ".")),
+        Check("lint", "ruff-format", ("ruff", "format", "--diff", ".")),
+        Check("lint", "shellcheck", ("tests/shellcheck.sh",)),
+        Check("lint", "yamllint", ("yamllint", "--strict", ".")),
+        Check("lint", "ansible-lint", ("ansible-lint", "--offline")),
+        Check("lint", "sanity", ("tests/sanity.sh", str(venv))),
+        Check("unit", "pytest", ("python", "-m", "pytest")),
+        Check("package", "install-check", ("tests/install-check.sh",)),
+    ]
+    for name in scenarios():
+        if only_scenario not in ("", name):
+            continue
+        found.append(
+            Check(
+                "vm",
+                name,
+                ("molecule", "test", "--scenario-name", name, "--destroy", "always"),
+                limit=1200,
+                environment={"MOLECULE_EPHEMERAL_DIRECTORY": str(REPO / "build" / "molecule" / name)},
+                undo=("molecule", "destroy", "--scenario-name", name),
+            )
+        )
+    return found
+
+
+# Plain lines as they come: they are kept in a log, and StepClock reads them.
+PLAIN_OUTPUT = {"PYTHONUNBUFFERED": "1", "NO_COLOR": "1", "ANSIBLE_NOCOLOR": "1", "MOLECULE_COMMAND_BORDERS": "0"}
+
+
+def environment_of(check: Check) -> dict[str, str]:
+    return {**os.environ, **PLAIN_OUTPUT, **check.environment}
+
+
+def end_group(process: subprocess.Popen[str]) -> None:
+    """End the command and what it started: politely, then for certain."""
+    for sign, patience in ((signal.SIGTERM, 10), (signal.SIGKILL, None)):
+        try:
+            os.killpg(process.pid, sign)
+        except ProcessLookupError:
+            return
+        try:
+            process.wait(patience)
+            return
+        except subprocess.TimeoutExpired:
+            continue
+
+
+def run(check: Check) -> Outcome:
+    print(f"\n=== {check.part}: {check.name} ===", flush=True)
+    check.log.parent.mkdir(parents=True, exist_ok=True)
+    clock = StepClock(check.name)
+    started = time.monotonic()
+    timed_out = threading.Event()
+    process = subprocess.Popen(
+        check.command,
+        cwd=REPO,
+        env=environment_of(check),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        # A group of its own, so that a timeout ends the whole of it.
+        start_new_session=True,
+    )
+
+    def out_of_time() -> None:
+        timed_out.set()
+        end_group(process)
+
+    timer = threading.Timer(check.limit, out_of_time)
+    timer.start()
+    finished = False
+    try:
+        with check.log.open("w") as log:
+            for line in process.stdout or ():
+                clock.read(line)
+                log.write(line)
+                sys.stdout.write(line)
+                sys.stdout.flush()
+        code = process.wait()
+        finished = not timed_out.is_set()
+    finally:
+        timer.cancel()
+        clock.stop()
+        if not finished:
+            end_group(process)
+            if check.undo:
+                subprocess.run(check.undo, cwd=REPO, env=environment_of(check), check=False)
+
+    if not finished:
+        verdict = f"ended after {check.limit} s"
+    elif code:
+        verdict = f"exit code {code}"
+    else:
+        verdict = "ok"
+    seconds = time.monotonic() - started
+    print(f"--- {check.part}: {check.name}: {verdict}, {seconds:.1f} s", flush=True)
+    return Outcome(check, verdict, seconds, clock.steps)
+
+
+def report(outcomes: list[Outcome]) -> None:
+    slow = sorted((step for outcome in outcomes for step in outcome.steps), key=lambda step: -step.seconds)
+    if slow:
+        print("\nSlow steps:")
+        for step in slow[:SLOW_STEPS]:
+            print(f"  {step.seconds:7.1f} s  {step.scenario:<16}  {step.name}")
+
+    print("\nChecks:")
+    for outcome in outcomes:
+        check = outcome.check
+        where = "" if outcome.passed else f"  (see {check.log.relative_to(REPO)})"
+        print(f"  {outcome.seconds:7.1f} s  {check.part:<8}{check.name:<20}{outcome.verdict}{where}")
+    print("\nParts:")
+    for part in PARTS:
+        times = [outcome.seconds for outcome in outcomes if outcome.check.part == part]
+        if times:
+            print(f"  {sum(times):7.1f} s  {part}")
+    print(f"  {sum(outcome.seconds for outcome in outcomes):7.1f} s  all")
+
+    passed = sum(outcome.passed for outcome in outcomes)
+    # Alone on its line: what runs CI reads it.
+    print(f"\n{passed} passed, {len(outcomes) - passed} failed", flush=True)
+
+
+def parse(arguments: Iterable[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--venv", type=Path, required=True, help="where the Python tools are installed")
+    parser.add_argument("--scenario", default="", help="of the part vm, only this one")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"one of {', '.join(PARTS)}")
+    options = parser.parse_args(list(arguments))
+    for part in options.parts:
+        if part not in PARTS:
+            parser.error(f"the part is {part!r}, expected one of {', '.join(PARTS)}")
+    if options.scenario and options.scenario not in scenarios():
+        parser.error(f"the scenario is {options.scenario!r}, expected one of {', '.join(scenarios()) or 'none'}")
+    return options
+
+
+def main() -> int:
+    options = parse(sys.argv[1:])
+    wanted = options.parts or PARTS
+    outcomes = [run(check) for check in checks(options.venv, options.scenario) if check.part in wanted]
+    report(outcomes)
+    if not outcomes:
+        print("checks: there is nothing to run, expected at least one check", file=sys.stderr)
+        return 1
+    return 0 if all(outcome.passed for outcome in outcomes) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
