@@ -113,6 +113,11 @@ def _arguments(argv):
 
 def _refuse_combinations(options, parser):
     if options.command == "run":
+        if options.threshold < 2 * options.probe_interval:
+            parser.error(
+                f"--threshold {options.threshold:g} is below twice the --probe-interval {options.probe_interval:g}: the "
+                "pause between two attempts would count as an outage; raise it or probe more often"
+            )
         overlapping = options.probe_limit / options.probe_interval
         if overlapping > _MAX_ATTEMPTS:
             parser.error(
