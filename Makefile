@@ -9,10 +9,11 @@ NODES   ?= 3
 MEM     ?=
 KEYS    ?= 100000
 RELEASE ?= 13
-FROM    ?= 6.12
-TO      ?= 7.2
+FROM    ?= $(if $(filter 12,$(RELEASE)),6.1,6.12)
+TO      ?= $(if $(filter 12,$(RELEASE)),6.12,7.2)
 ENGINE  ?= criu
-CRIU    ?=
+# Debian 13's own CRIU cannot dump sockets on 7.2; the others' fit their kernels.
+CRIU    ?= $(if $(filter 13,$(RELEASE)),next,release)
 SCENARIO ?=
 
 venv := $(abspath $(or $(KUP_VENV),build/venv))
@@ -25,9 +26,9 @@ unexport PYTHONPATH PYTHONHOME ANSIBLE_COLLECTIONS_PATH
 
 # The lab is plain Python of the standard library, for any host that has Debian's.
 lab := /usr/bin/python3 molecule/lab/lab.py
-# An empty value leaves the choice to the program.
-vm_options = --nodes $(NODES) --release $(RELEASE) --from $(FROM) --to $(TO) \
-	$(if $(MEM),--mem $(MEM)) $(if $(CRIU),--criu $(CRIU))
+# Without MEM the program chooses.
+vm_options = --nodes $(NODES) --release $(RELEASE) --from $(FROM) --to $(TO) --criu $(CRIU) \
+	$(if $(MEM),--mem $(MEM))
 checks = python tests/checks.py --venv $(venv)
 
 .PHONY: help

@@ -231,6 +231,8 @@ def parse(arguments: Iterable[str]) -> argparse.Namespace:
 
 
 def main() -> int:
+    # Ended like this, too, it is to take its virtual machines along.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     options = parse(sys.argv[1:])
     wanted = options.parts or PARTS
     outcomes = [run(check) for check in checks(options.venv, options.scenario) if check.part in wanted]
@@ -242,4 +244,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit("checks: interrupted")
