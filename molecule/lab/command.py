@@ -18,7 +18,9 @@ def run(*argv, input=None, cwd=None, env=None):
     """Run ARGV and return its standard output as text; a failure names the command and the last line it said."""
     argv = [str(word) for word in argv]
     if shutil.which(argv[0]) is None:
-        raise LabError(f"The command {argv[0]} is missing on this machine: install the packages in molecule/lab/packages.txt.")
+        raise LabError(
+            f"The command {argv[0]} is missing on this machine: install the packages in molecule/lab/packages.txt."
+        )
     done = subprocess.run(argv, input=input, cwd=cwd, env=env, text=True, capture_output=True, check=False)
     if done.returncode:
         said = (done.stderr.strip() or done.stdout.strip() or "nothing").splitlines()[-1]

@@ -32,8 +32,26 @@ def write(root, disk, gib, partuuid):
     say("writing the ext4 file system")
     # A fresh sparse file reads as zeros: no need to write inode tables, now or by the node's kernel later.
     extended = f"offset={ROOT_START},lazy_itable_init=0,lazy_journal_init=0,assume_storage_prezeroed=1"
-    run("mke2fs", "-q", "-t", "ext4", "-L", "root", "-m", "1", "-i", "65536", "-O", EXT4_FEATURES, "-E", extended,
-        "-d", root, disk, f"{sectors // 2}k")
+    run(
+        "mke2fs",
+        "-q",
+        "-t",
+        "ext4",
+        "-L",
+        "root",
+        "-m",
+        "1",
+        "-i",
+        "65536",
+        "-O",
+        EXT4_FEATURES,
+        "-E",
+        extended,
+        "-d",
+        root,
+        disk,
+        f"{sectors // 2}k",
+    )
 
 
 def install_boot_loader(root, disk, partuuid, release, log):
@@ -41,16 +59,28 @@ def install_boot_loader(root, disk, partuuid, release, log):
     say("installing GRUB from inside the image")
     kernel = pathlib.Path(root) / "boot" / f"vmlinuz-{release}"
     cmdline = f"root=PARTUUID={partuuid} rw console=ttyS0,115200 quiet init=/var/lib/kup-lab/finish.sh"
-    argv = [*vm.machine(memory_mib=1024, cpus=2), *vm.root_disk(disk), "-no-reboot",
-            "-chardev", f"file,id=serial,path={log}", "-serial", "chardev:serial",
-            "-kernel", str(kernel), "-append", cmdline]
+    argv = [
+        *vm.machine(memory_mib=1024, cpus=2),
+        *vm.root_disk(disk),
+        "-no-reboot",
+        "-chardev",
+        f"file,id=serial,path={log}",
+        "-serial",
+        "chardev:serial",
+        "-kernel",
+        str(kernel),
+        "-append",
+        cmdline,
+    ]
     initrd = pathlib.Path(root) / "boot" / f"initrd.img-{release}"
     if initrd.exists():
         argv += ["-initrd", str(initrd)]
     try:
         done = subprocess.run(argv, stdin=subprocess.DEVNULL, timeout=300, capture_output=True, text=True, check=False)
     except subprocess.TimeoutExpired as error:
-        raise LabError(f"The image's first boot did not end within {error.timeout} s; its serial log is {log}.") from error
+        raise LabError(
+            f"The image's first boot did not end within {error.timeout} s; its serial log is {log}."
+        ) from error
     if done.returncode:
         raise LabError(f"QEMU ended with {done.returncode} in the image's first boot, saying: {done.stderr.strip()}")
     if READY not in pathlib.Path(log).read_text(encoding="utf-8", errors="replace"):

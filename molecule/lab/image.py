@@ -17,7 +17,16 @@ from command import LabError, say
 
 HERE = pathlib.Path(__file__).resolve().parent
 # The sources that decide what an image looks like.
-SOURCES = ["rootfs.py", "disk.py", "mirror.py", "kernels.py", "image.py", "image/customize.sh", "image/finish.sh", "image/grub.cfg"]
+SOURCES = [
+    "rootfs.py",
+    "disk.py",
+    "mirror.py",
+    "kernels.py",
+    "image.py",
+    "image/customize.sh",
+    "image/finish.sh",
+    "image/grub.cfg",
+]
 
 
 def cache():

@@ -30,7 +30,9 @@ class Kernel:
 def _older_first(one, other):
     """Compare two package versions as dpkg does: -1, 0 or 1."""
     for relation, sign in (("lt", -1), ("gt", 1)):
-        if not subprocess.run(["dpkg", "--compare-versions", one.version, relation, other.version], check=False).returncode:
+        if not subprocess.run(
+            ["dpkg", "--compare-versions", one.version, relation, other.version], check=False
+        ).returncode:
             return sign
     return 0
 
@@ -44,7 +46,11 @@ def _listed(suite, series):
         if not package.startswith("linux-image-"):
             continue
         release = package.removeprefix("linux-image-")
-        parts = [f"linux-{part}-{release}" for part in PARTS[1:] if f"linux-{part}-{release} " in stanza.get("Depends", "") + " "]
+        parts = [
+            f"linux-{part}-{release}"
+            for part in PARTS[1:]
+            if f"linux-{part}-{release} " in stanza.get("Depends", "") + " "
+        ]
         if re.match(r"\d+\.\d+\.\d", release) and all(part in stanzas for part in parts):
             found[Kernel(release, stanza["Version"], suite)] = [stanzas[part]["Filename"] for part in [package, *parts]]
     return found
@@ -54,13 +60,16 @@ def resolve(series, release):
     """Return the kernel that SERIES ('6.12', '6.12-1') means on Debian RELEASE."""
     match = re.fullmatch(r"(\d+\.\d+)(?:-(\d))?", series)
     if not match:
-        raise LabError(f"The kernel series '{series}' is none: expected the form 6.12 (newest) or 6.12-1 (newest but one).")
+        raise LabError(
+            f"The kernel series '{series}' is none: expected the form 6.12 (newest) or 6.12-1 (newest but one)."
+        )
     skip = int(match[2] or 0)
     listed = {}
-    for suite in mirror.suites(release):
-        listed |= _listed(suite, match[1])
-    if not listed and release == "13":
-        listed = _listed(mirror.next_suite(release), match[1])
+    for family in (mirror.suites(release), mirror.other_suites(release)):
+        for suite in family:
+            listed |= _listed(suite, match[1])
+        if listed:
+            break
     newest_first = sorted(listed, key=functools.cmp_to_key(_older_first), reverse=True)
     seen = set()
     for kernel in newest_first:
@@ -69,4 +78,6 @@ def resolve(series, release):
         if len(seen) == skip:
             return kernel
         seen.add(kernel.release)
-    raise LabError(f"No {FLAVOUR} kernel {series} for Debian {release} can be downloaded from the mirror: choose another series.")
+    raise LabError(
+        f"No {FLAVOUR} kernel {series} for Debian {release} can be downloaded from the mirror: choose another series."
+    )

@@ -16,10 +16,11 @@ import inventory
 import mirror
 import network
 import node as nodes
+import vm
 from command import LabError, run, say
-from vm import Machine
 
-STATE = pathlib.Path(__file__).resolve().parents[2] / "build" / "lab"
+HERE = pathlib.Path(__file__).resolve().parent
+STATE = HERE.parents[1] / "build" / "lab"
 # QEMU's own needs besides the guest's memory, MiB.
 OVERHEAD = 150
 
@@ -39,7 +40,7 @@ class Lab:
             self.record = json.loads((self.state / "lab.json").read_text(encoding="utf-8"))
         except OSError as error:
             raise LabError(f"There is no lab named '{name}': make one with lab.py up --name {name} …") from error
-        self.machines = {node["name"]: Machine(self.state, node) for node in self.record["nodes"]}
+        self.machines = {node["name"]: vm.Machine(self.state, node) for node in self.record["nodes"]}
 
     def machine(self, node):
         if node not in self.machines:
@@ -56,30 +57,60 @@ class Lab:
     def wait(self, machine, seconds):
         """Wait until ssh answers; return how long that took."""
         begin = time.monotonic()
-        while subprocess.run(self.ssh(machine, ["true"]), capture_output=True, check=False).returncode:
+        port_open = ["ip", "netns", "exec", self.record["netns"], "nc", "-z", "-w", "1", machine.node["address"], "22"]
+
+        def answers():
+            # Cheap first: an ssh client that meets a booting node waits for seconds.
+            return not any(
+                subprocess.run(argv, capture_output=True, check=False).returncode
+                for argv in (port_open, self.ssh(machine, ["true"]))
+            )
+
+        while not answers():
             if time.monotonic() - begin > seconds:
-                raise LabError(f"The node {machine.node['name']} did not answer ssh within {seconds} s; its serial log is {machine.serial}.")
+                raise LabError(
+                    f"The node {machine.node['name']} did not answer ssh within {seconds} s; its serial log is {machine.serial}."
+                )
             if machine.pid() is None:
                 raise LabError(f"The node {machine.node['name']} is not running: start it with lab.py start.")
-            time.sleep(0.5)
+            time.sleep(0.2)
         return time.monotonic() - begin
+
+
+def missing_packages():
+    """Return the packages of packages.txt that this machine does not have."""
+    words = (HERE / "packages.txt").read_text(encoding="utf-8").splitlines()
+    wanted = {word for word in words if word and not word.startswith("#")}
+    argv = ["dpkg-query", "-W", "-f", "${Package} ${db:Status-Status}\n", *wanted]
+    said = subprocess.run(argv, capture_output=True, text=True, check=False).stdout
+    return sorted(wanted - {line.split()[0] for line in said.splitlines() if line.endswith(" installed")})
 
 
 def refuse_unless_fit(args):
     """Check what can be checked before anything is made."""
-    if os.geteuid():
-        raise LabError("The lab needs root (network namespaces, taps): run it as root.")
+    missing = missing_packages()
+    if missing:
+        raise LabError(f"This machine lacks Debian packages that the lab needs: apt-get install {' '.join(missing)}")
     if (state_of(args.name) / "lab.json").exists() or network.exists(args.name):
         raise LabError(f"A lab named '{args.name}' exists already: end it with lab.py down --name {args.name}.")
-    for option, value, low, high in (("nodes", args.nodes, 1, 16), ("cpus", args.cpus, 1, 16), ("disk", args.disk, 4, 1024), ("mem", args.mem, 384, 1 << 20)):
+    for option, value, low, high in (
+        ("nodes", args.nodes, 1, 16),
+        ("cpus", args.cpus, 1, 16),
+        ("disk", args.disk, 4, 1024),
+        ("mem", args.mem, 384, 1 << 20),
+    ):
         if not low <= value <= high:
             raise LabError(f"--{option} is {value}: expected {low} to {high}.")
     if args.criu == "next":
         mirror.next_suite(args.release)
-    available = int(re.search(r"MemAvailable:\s+(\d+)", pathlib.Path("/proc/meminfo").read_text(encoding="utf-8"))[1]) >> 10
+    available = (
+        int(re.search(r"MemAvailable:\s+(\d+)", pathlib.Path("/proc/meminfo").read_text(encoding="utf-8"))[1]) >> 10
+    )
     needed = args.nodes * (args.mem + OVERHEAD)
     if needed > available:
-        raise LabError(f"{args.nodes} nodes of {args.mem} MiB need {needed} MiB of memory and {available} MiB are available: ask for less.")
+        raise LabError(
+            f"{args.nodes} nodes of {args.mem} MiB need {needed} MiB of memory and {available} MiB are available: ask for less."
+        )
     # A node's disk holds about 1 GiB at first, a build about 3 GiB at its height.
     STATE.mkdir(parents=True, exist_ok=True)
     free, wanted = shutil.disk_usage(STATE).free >> 30, 3 + 2 * args.nodes
@@ -123,6 +154,13 @@ def down(args):
     if (state / "lab.json").exists():
         for machine in Lab(args.name).machines.values():
             machine.kill()
+    # What still runs in the namespace is a client's, or a node whose record was lost.
+    for pid in network.processes(args.name):
+        if vm.is_foreign(pid, state):
+            raise LabError(
+                f"The lab '{args.name}' belongs to another working tree (its QEMU is pid {pid}): end it from there."
+            )
+        vm.kill(pid)
     network.remove(args.name)
     shutil.rmtree(state, ignore_errors=True)
 
@@ -164,14 +202,25 @@ def ns(args):
 def show(args):
     lab = Lab(args.name)
     image_facts = lab.record["image"]
-    print(f"lab {lab.name} in {lab.state}: {image_facts['kernel_from']} -> {image_facts['kernel_to']}, criu {image_facts['criu']}")
+    print(
+        f"lab {lab.name} in {lab.state}: {image_facts['kernel_from']} -> {image_facts['kernel_to']}, criu {image_facts['criu']}"
+    )
     for machine in lab.machines.values():
         pid = machine.pid()
-        print(f"{machine.node['name']}\t{machine.node['address']}\t{f'pid {pid}' if pid else 'stopped'}\t{machine.serial}")
+        print(
+            f"{machine.node['name']}\t{machine.node['address']}\t{f'pid {pid}' if pid else 'stopped'}\t{machine.serial}"
+        )
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong with the arguments in one sentence."""
+
+    def error(self, message):
+        self.exit(2, f"lab: {message} (lab.py --help tells more)\n")
 
 
 def parser():
-    top = argparse.ArgumentParser(prog="lab.py", description=__doc__)
+    top = Parser(prog="lab.py", description=__doc__)
     verbs = top.add_subparsers(dest="verb", required=True)
 
     def verb(name, function, help):
@@ -185,17 +234,41 @@ def parser():
     sub.add_argument("--mem", type=int, default=1024, metavar="MIB", help="memory of a node (default: %(default)s)")
     sub.add_argument("--memcached", type=int, metavar="MIB", help="memcached's limit (default: 60 %% of --mem)")
     sub.add_argument("--cpus", type=int, default=1, help="CPUs of a node (default: %(default)s)")
-    sub.add_argument("--disk", type=int, default=8, metavar="GIB", help="size of a node's sparse disk (default: %(default)s)")
-    sub.add_argument("--release", choices=sorted(mirror.CODENAMES), default="13", help="Debian release (default: %(default)s)")
-    sub.add_argument("--from", default="6.12", metavar="SERIES", help="kernel that the boot loader starts; 6.12 newest, 6.12-1 newest but one")
+    sub.add_argument(
+        "--disk", type=int, default=8, metavar="GIB", help="size of a node's sparse disk (default: %(default)s)"
+    )
+    sub.add_argument(
+        "--release", choices=sorted(mirror.CODENAMES), default="13", help="Debian release (default: %(default)s)"
+    )
+    sub.add_argument(
+        "--from",
+        default="6.12",
+        metavar="SERIES",
+        help="kernel that the boot loader starts; 6.12 newest, 6.12-1 newest but one",
+    )
     sub.add_argument("--to", default="7.2", metavar="SERIES", help="kernel to update to (default: %(default)s)")
-    sub.add_argument("--criu", choices=("release", "next"), default="release", help="CRIU of the release or of the next one")
-    sub.add_argument("--target", choices=("installed", "repo"), default="installed", help="is the target kernel installed, or only installable")
-    sub.add_argument("--initrd", choices=("none", "host"), default="none", help="do the kernels boot with a host-only initramfs")
-    sub.add_argument("--timeout", type=int, default=300, metavar="S", help="for each node to answer (default: %(default)s)")
+    sub.add_argument(
+        "--criu", choices=("release", "next"), default="release", help="CRIU of the release or of the next one"
+    )
+    sub.add_argument(
+        "--target",
+        choices=("installed", "repo"),
+        default="installed",
+        help="is the target kernel installed, or only installable",
+    )
+    sub.add_argument(
+        "--initrd", choices=("none", "host"), default="none", help="do the kernels boot with a host-only initramfs"
+    )
+    sub.add_argument(
+        "--timeout", type=int, default=300, metavar="S", help="for each node to answer (default: %(default)s)"
+    )
     verb("down", down, "end a lab and remove all of it")
     verb("show", show, "list the nodes")
-    for name, function, help in (("kill", kill, "cut a node's power"), ("start", start, "start a node cold"), ("reset", reset, "power cut and cold start")):
+    for name, function, help in (
+        ("kill", kill, "cut a node's power"),
+        ("start", start, "start a node cold"),
+        ("reset", reset, "power cut and cold start"),
+    ):
         verb(name, function, help).add_argument("node")
     sub = verb("wait", wait, "wait until a node answers ssh")
     sub.add_argument("node")
@@ -215,6 +288,8 @@ def main():
     args = parser().parse_args(own)
     args.command = command
     try:
+        if os.geteuid():
+            raise LabError("The lab needs root (network namespaces, taps): run it as root.")
         args.function(args)
     except LabError as error:
         sys.exit(f"lab: {error}")

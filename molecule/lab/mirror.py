@@ -72,7 +72,9 @@ def archives(etc_apt=pathlib.Path("/etc/apt")):
             elif suite in (f"{own}-security", f"{own}/updates"):
                 security = security or uri
     if not main:
-        raise LabError(f"No Debian archive for {_codename()} stands in the sources of {etc_apt}: set KUP_LAB_MIRROR to one's URI.")
+        raise LabError(
+            f"No Debian archive for {_codename()} stands in the sources of {etc_apt}: set KUP_LAB_MIRROR to one's URI."
+        )
     return main, security or f"{main}-security"
 
 
@@ -85,11 +87,16 @@ def suites(release):
     return [Suite(main, code), Suite(security, f"{code}-security"), Suite(main, f"{code}-backports")]
 
 
+def other_suites(release):
+    """Return the suites of other releases where a kernel may come from that the release's own suites do not have."""
+    return {"12": [], "13": suites("forky"), "forky": suites("13")}[release]
+
+
 def next_suite(release):
     """Return the suite from which `--criu next` takes CRIU."""
     if release != "13":
         raise LabError(f"CRIU from the next release fits Debian 13 only, not {release}: use --criu release.")
-    return Suite(archives()[0], "forky")
+    return suites("forky")[0]
 
 
 def packages(suite, wanted):
@@ -99,7 +106,9 @@ def packages(suite, wanted):
         with urllib.request.urlopen(url, timeout=120) as answer:
             text = lzma.decompress(answer.read()).decode()
     except (OSError, lzma.LZMAError) as error:
-        raise LabError(f"The package index of {suite.name} cannot be read ({error}): check the mirror or set KUP_LAB_MIRROR.") from error
+        raise LabError(
+            f"The package index of {suite.name} cannot be read ({error}): check the mirror or set KUP_LAB_MIRROR."
+        ) from error
     for match in re.finditer(rf"^Package: (?:{wanted})\n(?:.+\n)*", text, re.M):
         yield dict(re.findall(r"^([A-Za-z-]+): (.*)", match[0], re.M))
 

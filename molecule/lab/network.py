@@ -29,6 +29,11 @@ def create(name, nodes):
         run("ip", "-n", ns, "link", "set", node["tap"], "master", BRIDGE, "up")
 
 
+def processes(name):
+    """Return the pids of everything that runs in the namespace."""
+    return [int(pid) for pid in run("ip", "netns", "pids", namespace(name)).split()] if exists(name) else []
+
+
 def remove(name):
     """Remove the namespace with everything in it; nothing to do if there is none."""
     if exists(name):

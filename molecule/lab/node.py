@@ -5,9 +5,8 @@ import re
 import tempfile
 import uuid
 
-from command import LabError, run
-
 import disk as layout
+from command import LabError, run
 
 PREFIX = 24
 

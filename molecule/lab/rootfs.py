@@ -5,7 +5,6 @@ import pathlib
 import shutil
 import subprocess
 
-import kernels
 import mirror
 from command import LabError, run, say
 
@@ -14,10 +13,26 @@ HERE = pathlib.Path(__file__).resolve().parent
 OWN = "var/lib/kup-lab"
 
 # Everything that a node of the fleet has besides the essential packages.
-PACKAGES = """
-    systemd systemd-sysv udev kmod procps iproute2 openssh-server nftables memcached kexec-tools criu
-    python3 python3-apt python3-psutil python3-pyelftools zstd initramfs-tools grub-pc
-""".split()
+PACKAGES = [
+    "systemd",
+    "systemd-sysv",
+    "udev",
+    "kmod",
+    "procps",
+    "iproute2",
+    "openssh-server",
+    "nftables",
+    "memcached",
+    "kexec-tools",
+    "criu",
+    "python3",
+    "python3-apt",
+    "python3-psutil",
+    "python3-pyelftools",
+    "zstd",
+    "initramfs-tools",
+    "grub-pc",
+]
 # Debian 12 ships pycriu inside the criu package.
 PYCRIU = "python3-pycriu"
 # `--criu next` takes these, and nothing else, from the next release: libc stays the release's own.
@@ -55,13 +70,24 @@ def _skeleton(root, plan):
 
 def _pins(plan):
     """Return apt preferences: which few packages may come from a suite that is not the release's own."""
-    pins = [("*", "forky", 1)] if plan["release"] != "forky" else []
+    own = [suite.name for suite in mirror.suites(plan["release"])]
+    pins = [("*", suite.name, 1) for suite in _suites(plan) if suite.name not in own]
     if plan["criu"] == "next":
-        pins.append((" ".join(CRIU_FROM_NEXT), "forky", 990))
+        pins.append((" ".join(CRIU_FROM_NEXT), mirror.next_suite(plan["release"]).name, 990))
     # A kernel of a backport may want the linux-base of the same suite.
-    for suite in {plan["from"].suite.name, plan["to"].suite.name} - {mirror.CODENAMES[plan["release"]]}:
-        pins.append(("linux-base", suite, 990))
+    pins += [("linux-base", name, 990) for name in own if name.endswith("-backports") and name == plan["to"].suite.name]
     return "\n".join(f"Package: {names}\nPin: release n={suite}\nPin-Priority: {rank}\n" for names, suite, rank in pins)
+
+
+def _suites(plan):
+    """Return the suites that PLAN needs: the release's own, then those that only CRIU or a kernel comes from."""
+    suites = mirror.suites(plan["release"])
+    if plan["criu"] == "next":
+        suites.append(mirror.next_suite(plan["release"]))
+    for key in ("from", "to"):
+        if plan[key].suite not in suites:
+            suites.append(plan[key].suite)
+    return suites
 
 
 def _index(repo):
@@ -69,7 +95,9 @@ def _index(repo):
     stanzas = []
     for deb in sorted(repo.glob("*.deb")):
         digest = hashlib.sha256(deb.read_bytes()).hexdigest()
-        stanzas.append(f"{run('dpkg-deb', '-f', deb).strip()}\nFilename: ./{deb.name}\nSize: {deb.stat().st_size}\nSHA256: {digest}\n")
+        stanzas.append(
+            f"{run('dpkg-deb', '-f', deb).strip()}\nFilename: ./{deb.name}\nSize: {deb.stat().st_size}\nSHA256: {digest}\n"
+        )
     (repo / "Packages").write_text("\n".join(stanzas), encoding="utf-8")
 
 
@@ -97,15 +125,11 @@ def build(plan, root, work):
     skeleton = work / "skeleton"
     skeleton.mkdir()
     _skeleton(skeleton, plan)
-    suites = mirror.suites(plan["release"])
-    if plan["criu"] == "next":
-        suites.append(mirror.next_suite(plan["release"]))
-    suites += [kernel.suite for kernel in (plan["from"], plan["to"]) if kernel.suite not in suites]
     packages = [*PACKAGES, plan["from"].package] + ([] if plan["release"] == "12" else [PYCRIU])
     later = [plan["to"].package] if plan["target"] == "repo" else []
     if not later:
         packages.append(plan["to"].package)
-    sources = "\n".join(suite.source_line for suite in suites)
+    sources = "\n".join(suite.source_line for suite in _suites(plan))
     argv = [
         "mmdebstrap",
         "--mode=root",
@@ -126,12 +150,18 @@ def build(plan, root, work):
     log = work.parent / f"{work.name}.mmdebstrap.log"
     say(f"building the root file system (log: {log})")
     if shutil.which("mmdebstrap") is None:
-        raise LabError("The command mmdebstrap is missing on this machine: install the packages in molecule/lab/packages.txt.")
+        raise LabError(
+            "The command mmdebstrap is missing on this machine: install the packages in molecule/lab/packages.txt."
+        )
     with log.open("w", encoding="utf-8") as out:
         done = subprocess.run(argv, input=sources, stdout=out, stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode:
-        said = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.startswith("E:")]
-        raise LabError(f"mmdebstrap ended with {done.returncode}, saying: {(said or ['nothing'])[-1]}; its log is {log}.")
+        said = [
+            line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.startswith("E:")
+        ]
+        raise LabError(
+            f"mmdebstrap ended with {done.returncode}, saying: {(said or ['nothing'])[-1]}; its log is {log}."
+        )
     log.unlink()
 
 

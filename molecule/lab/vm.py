@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import select
 import signal
 import subprocess
 import time
@@ -31,6 +32,34 @@ def root_disk(path):
     ]  # fmt: skip
 
 
+def kill(pid):
+    """SIGKILL a process and wait until it has let go of all it held, a tap included."""
+    try:
+        process = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        signal.pidfd_send_signal(process, signal.SIGKILL)
+        if not select.select([process], [], [], 10)[0]:
+            raise LabError(f"The process {pid} did not end within 10 s of SIGKILL.")
+    finally:
+        os.close(process)
+
+
+def _words(pid):
+    """Return the command line of PID as a list of texts; empty if there is none."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return []
+
+
+def is_foreign(pid, state):
+    """True for a QEMU whose disks are not in the directory STATE."""
+    words = _words(pid)
+    return "qemu-system" in words[0] and not any(f"file={state}/" in word for word in words) if words else False
+
+
 class Machine:
     """One node's QEMU process, known by files NAME.* in the lab's state directory."""
 
@@ -44,12 +73,10 @@ class Machine:
     def pid(self):
         """Return the pid of the running QEMU, or None; a recycled pid is not taken for ours."""
         try:
-            record = json.loads(self._pidfile.read_text(encoding="utf-8"))
-            command = pathlib.Path(f"/proc/{record['pid']}/cmdline").read_bytes().split(b"\0")
+            pid = json.loads(self._pidfile.read_text(encoding="utf-8"))["pid"]
         except (OSError, ValueError):
             return None
-        ours = any(f"file={self.disk}," in word.decode(errors="replace") for word in command)
-        return record["pid"] if ours else None
+        return pid if any(f"file={self.disk}," in word for word in _words(pid)) else None
 
     def start(self, netns, memory_mib, cpus):
         """Start the node cold: BIOS, boot loader, default kernel."""
@@ -73,14 +100,9 @@ class Machine:
         say(f"{self.node['name']} started (pid {process.pid})")
 
     def kill(self):
-        """Cut the node's power: SIGKILL, then wait until the process is gone. Returns False if it did not run."""
+        """Cut the node's power. Returns False if it did not run."""
         pid = self.pid()
         if pid is None:
             return False
-        os.kill(pid, signal.SIGKILL)
-        deadline = time.monotonic() + 10
-        while self.pid() == pid:
-            if time.monotonic() > deadline:
-                raise LabError(f"QEMU for {self.node['name']} (pid {pid}) did not end within 10 s of SIGKILL.")
-            time.sleep(0.05)
+        kill(pid)
         return True

@@ -16,26 +16,85 @@ EOF
 # Logs outlive a boot: what happened before a switch is read after it.
 install -d /var/log/journal
 
-systemctl enable systemd-networkd.service ssh.service memcached.service nftables.service
+systemctl enable systemd-networkd.service ssh.service memcached.service
+systemctl set-default multi-user.target
 
-# A server that is only ever reached by ssh needs none of these, and each costs start-up time.
+# A server that is only ever reached by ssh needs none of these, and each costs a process start in every boot.
 systemctl mask \
     getty@tty1.service serial-getty@ttyS0.service console-getty.service getty-static.service \
     apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service \
-    fstrim.timer logrotate.timer man-db.timer systemd-tmpfiles-clean.timer \
-    systemd-networkd-wait-online.service systemd-logind.service \
-    systemd-timesyncd.service \
+    fstrim.timer logrotate.timer man-db.timer systemd-tmpfiles-clean.timer grub-common.service \
+    systemd-networkd-wait-online.service systemd-networkd-persistent-storage.service \
+    systemd-network-generator.service systemd-logind.service systemd-timesyncd.service \
+    systemd-user-sessions.service systemd-udev-load-credentials.service kmod-static-nodes.service \
+    systemd-tmpfiles-setup-dev.service systemd-tmpfiles-setup-dev-early.service \
     systemd-pstore.service systemd-binfmt.service systemd-confext.service systemd-sysext.service \
     systemd-pcrmachine.service systemd-pcrphase.service systemd-pcrphase-sysinit.service \
     systemd-pcrphase-initrd.service systemd-tpm2-setup.service systemd-tpm2-setup-early.service \
     systemd-pcrlock-make-policy.service systemd-hibernate-clear.service \
     modprobe@drm.service modprobe@efi_pstore.service modprobe@configfs.service modprobe@dm_mod.service \
     modprobe@loop.service modprobe@fuse.service \
-    sys-kernel-debug.mount sys-fs-fuse-connections.mount \
+    sys-kernel-debug.mount sys-kernel-tracing.mount sys-fs-fuse-connections.mount dev-mqueue.mount \
     dev-hugepages.mount proc-sys-fs-binfmt_misc.automount 2>/dev/null
+
+# Generators run in every boot and every daemon-reload; fstab's is the only one with work to do.
+install -d /etc/systemd/system-generators
+for generator in /lib/systemd/system-generators/*; do
+    name=$(basename "$generator")
+    [ "$name" = systemd-fstab-generator ] || ln -sf /dev/null "/etc/systemd/system-generators/$name"
+done
+
+# Empty, it lets systemd-modules-load.service be skipped.
+rm -f /etc/modules-load.d/modules.conf
+
+# Coldplug what a node has: its disk and its network card, not 40 consoles.
+install -d /etc/systemd/system/systemd-udev-trigger.service.d
+cat >/etc/systemd/system/systemd-udev-trigger.service.d/lab.conf <<'EOF'
+[Service]
+ExecStart=
+ExecStart=-udevadm trigger --type=devices --action=add --subsystem-match=pci --subsystem-match=virtio --subsystem-match=net --subsystem-match=block --subsystem-match=mem
+EOF
+
+# sshd was checked when it was installed; a second start of it only to check its configuration is slow.
+install -d /etc/systemd/system/ssh.service.d
+printf '[Service]\nExecStartPre=\n' >/etc/systemd/system/ssh.service.d/lab.conf
+
+# Drivers that udev would load for the emulated processor and chip set, and that nothing here uses.
+cat >/etc/modprobe.d/lab.conf <<'EOF'
+blacklist kvm_amd
+blacklist kvm_intel
+blacklist powernow_k8
+blacklist acpi_cpufreq
+blacklist aesni_intel
+blacklist ghash_clmulni_intel
+blacklist crct10dif_pclmul
+blacklist crc32_pclmul
+blacklist sha512_ssse3
+blacklist sha256_ssse3
+blacklist sha1_ssse3
+blacklist ata_piix
+blacklist ata_generic
+blacklist button
+blacklist evdev
+blacklist serio_raw
+blacklist psmouse
+blacklist pcspkr
+blacklist i2c_piix4
+blacklist qemu_fw_cfg
+blacklist vsock
+blacklist vmw_vsock_virtio_transport
+blacklist autofs4
+blacklist ip_tables
+EOF
 
 # Nothing but the node's own repository can be reached from the lab's network.
 rm -f /etc/apt/sources.list.d/* /etc/apt/preferences.d/lab-*
 echo 'deb [trusted=yes] file:/var/lib/kup-lab/repo ./' >/etc/apt/sources.list
 apt-get clean
 apt-get -o APT::Sandbox::User=root update
+
+# systemd's once-per-installation work (linker cache, journal catalogue, system users) is done here, not in each node's first boot.
+ldconfig
+journalctl --update-catalog
+systemd-sysusers
+touch -r /usr /etc/.updated /var/.updated
