@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Sourced by the shell beside it, in a boot that has an update to finish. No Python here: an interpreter takes longer to
+# start than all of this. The record's format and phases are described in plugins/module_utils/_record.py.
+
+# shellcheck disable=SC2034  # used by those that source this
+state=/var/lib/kup
+run=/run/kup
+
+# Values of the record, each as a shell variable of the same name in capitals.
+PHASE='' REASON='' KERNEL_OLD='' KERNEL_NEW='' CHECKPOINT='' UNITS='' BOOTS=''
+if [ -r $state/record ]; then
+	# shellcheck disable=SC1091
+	. $state/record
+fi
+plan=$state/boot/$CHECKPOINT
+
+# advance PHASE [REASON [BOOTS]]: replace the record, durably
+advance() {
+	{
+		grep -v -e '^PHASE=' -e '^REASON=' -e '^BOOTS=' $state/record
+		printf "PHASE='%s'\nREASON='%s'\nBOOTS='%s'\n" "$1" "$2" "${3-$BOOTS}"
+	} >$state/record.new
+	sync $state/record.new
+	mv $state/record.new $state/record
+	sync $state
+	PHASE=$1
+}
+
+# mark EVENT: a line of the timeline: event, seconds since the epoch, boot id
+mark() {
+	read -r boot_id </proc/sys/kernel/random/boot_id
+	echo "$1 $(date +%s.%N) $boot_id" >>$state/timeline
+}

@@ -1,0 +1,83 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""One ``criu dump`` that keeps its tree frozen until it is told to let go."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+
+from . import _criu
+from ._errors import KupError
+from ._files import make_directory, read_text
+from ._paths import RUNTIME
+
+
+class Dump:
+    """A running dump of one unit into ``directory``.
+
+    ``wait`` returns when the images are complete and the tree is frozen; ``let_go`` makes the applications go on.
+    """
+
+    def __init__(self, unit, findings, directory):
+        self.unit, self.findings, self.directory = unit, findings, directory
+        make_directory(directory)
+        for name in ("dumped", "verdict"):
+            os.mkfifo(f"{directory}/{name}", 0o600)
+        # Opened for both directions: neither side waits for the other to open, and no writer is lost.
+        self._dumped = os.open(f"{directory}/dumped", os.O_RDWR | os.O_NONBLOCK)
+        self._verdict = os.open(f"{directory}/verdict", os.O_RDWR | os.O_NONBLOCK)
+        self._images = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+        own_mounts = unit.main.namespace("mnt") != os.readlink("/proc/1/ns/mnt")
+        # By descriptor: the unit's own view may have the directory read-only, or not at all.
+        command = _criu.dump_command(
+            unit.main_pid, f"/proc/self/fd/{self._images}", findings, f"{RUNTIME}/hook", own_mounts
+        )
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            pass_fds=[self._images],
+            env=dict(os.environ, LANG="C"),
+        )
+
+    def wait(self, deadline):
+        """Wait for complete images until ``deadline`` (time.monotonic seconds).
+
+        :raises KupError: CRIU failed or takes too long.
+        """
+        while True:
+            try:
+                if os.read(self._dumped, 64):
+                    return
+            except BlockingIOError:
+                pass
+            if self._process.poll() is not None:
+                raise KupError(f"CRIU could not dump {self.unit.name}: {self.complaint()}")
+            if time.monotonic() > deadline:
+                raise KupError(f"The dump of {self.unit.name} took too long; {self.directory}/dump.log tells where.")
+            time.sleep(0.005)
+
+    def complaint(self):
+        """CRIU's first error line; later ones are consequences."""
+        log = read_text(f"{self.directory}/dump.log", "").splitlines()
+        errors = [line for line in log if "Error" in line]
+        return errors[0] if errors else f"no error in {self.directory}/dump.log, exit code {self._process.returncode}"
+
+    def let_go(self):
+        """Make CRIU undo its work on the tree; wait until it runs again."""
+        if self._process.poll() is None:
+            os.write(self._verdict, b"go\n")
+            try:
+                self._process.wait(timeout=60)
+            except subprocess.TimeoutExpired:
+                self._process.terminate()
+
+    @property
+    def bytes(self):
+        """Size of the images."""
+        return sum(entry.stat().st_size for entry in os.scandir(self.directory) if entry.is_file())

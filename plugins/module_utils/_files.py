@@ -1,0 +1,57 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""Files that survive a power cut: write, fsync, rename, fsync the directory."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+
+def sync_directory(path):
+    """Make the entries of directory ``path`` durable."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def make_directory(path):
+    """Create ``path`` with its parents, for root only (0700): what lies there holds other people's memory."""
+    os.makedirs(path, mode=0o700, exist_ok=True)
+    os.chmod(path, 0o700)
+
+
+def _durable(path, mode, fill):
+    temporary = f"{path}.new"
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    with os.fdopen(descriptor, "wb") as stream:
+        os.fchmod(stream.fileno(), mode)
+        fill(stream)
+        stream.flush()
+        os.fsync(stream.fileno())
+    os.rename(temporary, path)
+    sync_directory(os.path.dirname(path))
+
+
+def write_file(path, text, mode=0o600):
+    """Replace ``path`` by ``text``: a reader, or the next boot, sees the old content or the new, never a part."""
+    _durable(path, mode, lambda stream: stream.write(text.encode()))
+
+
+def copy_file(source, path, mode=0o600):
+    """Copy ``source`` to ``path`` with the same promise as `write_file`."""
+    with open(source, "rb") as reader:
+        _durable(path, mode, lambda stream: shutil.copyfileobj(reader, stream, 1 << 20))
+
+
+def read_text(path, default=None):
+    """Text of a small file without its last newline, or ``default`` where it does not exist."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as stream:
+            return stream.read().rstrip("\n")
+    except (FileNotFoundError, NotADirectoryError, ProcessLookupError):
+        return default

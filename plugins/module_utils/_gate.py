@@ -1,0 +1,136 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""Judge whether the applications are as good as before: states, answers and their own numbers."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import time
+import urllib.error
+import urllib.request
+
+from ._errors import KupError
+from ._files import read_text, write_file
+from ._paths import STATE
+from ._run import run
+from ._units import Unit
+
+_NUMBERS = STATE + "/numbers.json"
+_ANSWER_LIMIT = 1 << 20
+
+
+def judge(units, ports, commands, uris, numbers):
+    """Run all checks.
+
+    :param units: names that must be active.
+    :param ports: TCP ports, or "address:port".
+    :param commands: dicts with ``argv`` (list), and the expected ``rc`` (0) and ``stdout`` (regular expression).
+    :param uris: dicts with ``url``, and the expected ``status`` (200) and ``content`` (regular expression).
+    :param numbers: see `read_number`; compared with what `remember` saved.
+    :returns: list of failures, a sentence each; empty: passed.
+    """
+    failures = [text for name in units for text in _unit(name)]
+    failures += [text for port in ports for text in _port(port)]
+    failures += [text for command in commands for text in _command(command)]
+    failures += [text for uri in uris for text in _uri(uri)]
+    return failures + _numbers(numbers)
+
+
+def remember(numbers):
+    """Save the applications' numbers as they are before the switch; returns them by name."""
+    found = {number["name"]: read_number(number) for number in numbers}
+    write_file(_NUMBERS, json.dumps(found))
+    return found
+
+
+def read_number(number):
+    """Ask an application for one of its numbers.
+
+    ``number`` has ``name``, ``address`` ("host:port"), ``send`` (text) and ``pattern`` (regular expression whose
+    first group is the number).
+
+    :raises KupError: no answer, or none that matches.
+    """
+    host, _separator, port = number["address"].rpartition(":")
+    answer = b""
+    try:
+        with socket.create_connection((host, int(port)), timeout=10) as connection:
+            connection.settimeout(10)
+            connection.sendall(number["send"].encode())
+            while len(answer) < _ANSWER_LIMIT:
+                match = re.search(number["pattern"], answer.decode(errors="replace"))
+                if match and match.end() < len(answer):  # one more byte: the number is whole
+                    return float(match.group(1))
+                part = connection.recv(65536)
+                if not part:
+                    break
+                answer += part
+    except OSError as error:
+        raise KupError(f"{number['address']} did not tell {number['name']}: {error}.") from error
+    raise KupError(f"{number['address']} answered {answer[:60]!r}, expected a match of {number['pattern']!r}.")
+
+
+def _numbers(numbers):
+    if not numbers:
+        return []
+    before = json.loads(read_text(_NUMBERS, "{}"))
+    failures = []
+    for number in numbers:
+        name, share = number["name"], float(number.get("at_least") or 1.0)
+        try:
+            now = read_number(number)
+        except KupError as error:
+            failures.append(str(error))
+            continue
+        if name in before and now < before[name] * share:
+            failures.append(f"{name} is {now:g}, expected at least {share:g} x the {before[name]:g} before the switch.")
+    return failures
+
+
+def _unit(name):
+    unit = Unit(name)
+    if not unit.active:
+        return [f"{unit.name} is {unit.properties['ActiveState']}, expected active."]
+    if unit.main_pid not in [process.pid for process in unit.processes]:
+        return [f"{unit.name} has main process {unit.main_pid}, which is not in its control group {unit.cgroup}."]
+    return []
+
+
+def _port(port):
+    host, _separator, number = str(port).rpartition(":")
+    try:
+        socket.create_connection((host or "127.0.0.1", int(number)), timeout=10).close()
+    except OSError as error:
+        return [f"Port {port} does not answer: {error}."]
+    return []
+
+
+def _command(command):
+    done = run(command["argv"], timeout=int(command.get("timeout") or 60), check=False)
+    expected = int(command.get("rc") or 0)
+    text = f"'{' '.join(command['argv'])}'"
+    if done.returncode != expected:
+        return [f"{text} ended with {done.returncode}, expected {expected}: {(done.stderr or done.stdout).strip()[:200]}"]
+    if command.get("stdout") and not re.search(command["stdout"], done.stdout):
+        return [f"{text} printed {done.stdout.strip()[:200]!r}, expected a match of {command['stdout']!r}."]
+    return []
+
+
+def _uri(uri):
+    expected, started = int(uri.get("status") or 200), time.monotonic()
+    try:
+        with urllib.request.urlopen(uri["url"], timeout=10) as answer:
+            status, content = answer.status, answer.read(_ANSWER_LIMIT).decode(errors="replace")
+    except urllib.error.HTTPError as error:
+        status, content = error.code, ""
+    except OSError as error:
+        return [f"{uri['url']} does not answer after {time.monotonic() - started:.1f} s: {error}."]
+    if status != expected:
+        return [f"{uri['url']} answered with status {status}, expected {expected}."]
+    if uri.get("content") and not re.search(uri["content"], content):
+        return [f"{uri['url']} answered {content[:100]!r}, expected a match of {uri['content']!r}."]
+    return []

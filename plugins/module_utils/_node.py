@@ -1,0 +1,35 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""Command line of files/node/node: what runs on a node when no controller is there."""
+
+from __future__ import annotations
+
+import sys
+
+from . import _lock, _record, _switch
+from ._errors import KupError
+
+
+def main(arguments):
+    """``switch``: to the new kernel; ``fallback REASON``: back to the old one. Returns an exit code."""
+    try:
+        with _lock.exclusive():
+            _run(arguments)
+    except KupError as error:
+        print(f"kup: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _run(arguments):
+    if arguments == ["switch"]:
+        record = _record.load()
+        if record["PHASE"] != "prepared":
+            raise KupError(f"This node is in phase {record['PHASE'] or 'none'!r}, expected 'prepared'.")
+        _switch.depart(record, record["KERNEL_NEW"], "switching")
+    elif arguments[:1] == ["fallback"] and len(arguments) == 2:
+        _switch.go_back(arguments[1])
+    else:
+        raise KupError(f"{' '.join(arguments)!r} is not known, expected 'switch' or 'fallback REASON'.")

@@ -1,0 +1,22 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""Where things lie on a node. Shell code of files/node/ has the same two roots in its first lines."""
+
+from __future__ import annotations
+
+# Written by an update, removed by its end (but for the record and, until the next update, the preserved kernel).
+STATE = "/var/lib/kup"
+RECORD = STATE + "/record"
+TIMELINE = STATE + "/timeline"
+KERNELS = STATE + "/kernels"
+BOOT = STATE + "/boot"
+IMAGES = STATE + "/images"
+
+# Installed by the role kup_checkpoint: this library and the shell beside it.
+RUNTIME = "/usr/local/lib/kup"
+GENERATOR = "/etc/systemd/system-generators/kup"
+
+# Gone with the boot: what this boot has already done.
+RUN = "/run/kup"

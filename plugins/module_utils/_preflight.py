@@ -1,0 +1,116 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""Is the node fit for this update? Looks at everything, changes nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+from . import _bootloader, _criu, _kernels, _kexec, _movable, _record
+from ._errors import KupError
+from ._run import run
+from ._units import Unit
+
+#: What the node needs: command → Debian package.
+PACKAGES = {"criu": "criu", "kexec": "kexec-tools", "nft": "nftables", "ip": "iproute2", "ss": "iproute2"}
+
+# Images are about as large as the resident memory; the rest is for what the application allocates meanwhile.
+_IMAGES_FACTOR = 1.3
+_KERNELS_BYTES = 200 << 20
+_VOLATILE = ("tmpfs", "ramfs", "overlay", "squashfs", "nfs", "nfs4", "cifs", "fuse")
+
+
+def examine(selector, unit_names, images, owner):
+    """Judge the node for an update of ``unit_names`` to the kernel that ``selector`` means.
+
+    :param images: directory for checkpoint images.
+    :param owner: id of the run that asks.
+    :returns: dict with ``target`` (release or None), ``package`` (that would bring it, or None), ``needs_update``,
+        ``missing`` (Debian packages), ``problems`` (sentences; empty: fit), ``units`` (one verdict each),
+        ``disk_needed`` and ``disk_free`` (bytes), ``criu`` (version or None), ``phase``.
+    :raises KupError: the arguments themselves are wrong.
+    """
+    target = _kernels.choose(selector)
+    package = None if target else _kernels.package(selector)
+    wanted = target or (package or "")[len("linux-image-") :]
+    record = _record.load()
+    problems = []
+    if not wanted:
+        have = ", ".join(_kernels.installed()) or "none"
+        problems.append(
+            f"Kernel {selector!r} is neither installed (there are: {have}) nor in the package lists; "
+            "correct kup_kernel or refresh the lists."
+        )
+    try:
+        _record.claim(record, owner, wanted)
+    except KupError as error:
+        problems.append(str(error))
+    needs_update = wanted != _kernels.running() or record["PHASE"] == "trial"
+    units = [_unit(name) for name in unit_names]
+    missing = sorted({package for command, package in PACKAGES.items() if not shutil.which(command)})
+    version = None
+    if needs_update:
+        problems += [text for text in (_kexec.obstacle(), _bootloader.obstacle()) if text]
+        problems += [sentence for unit in units for sentence in unit["problems"]]
+        if "criu" not in missing:
+            version = _criu.version()
+            kernels = [_kernels.running(), wanted] if wanted else [_kernels.running()]
+            problems += filter(None, [_criu.misfit(version, kernel) for kernel in kernels] + [_criu.check()])
+    needed = int(sum(unit["rss_bytes"] for unit in units) * _IMAGES_FACTOR) + _KERNELS_BYTES
+    free, kind = _room(images)
+    if needs_update and kind in _VOLATILE:
+        problems.append(
+            f"The images directory {images} is on {kind}, which a kernel switch does not survive or does not have "
+            "early in the boot; set kup_images_dir to a directory on a local disk."
+        )
+    elif needs_update and free < needed and record["PHASE"] != "trial":
+        problems.append(
+            f"{images} has {free >> 20} MiB free, expected at least {needed >> 20} MiB (resident memory x "
+            f"{_IMAGES_FACTOR} and two kernels); make room or set kup_images_dir."
+        )
+    return {
+        "target": target,
+        "package": package,
+        "needs_update": needs_update,
+        "missing": missing,
+        "problems": problems,
+        "units": units,
+        "disk_needed": needed,
+        "disk_free": free,
+        "criu": version,
+        "phase": record["PHASE"],
+    }
+
+
+def _unit(name):
+    """Verdict for one unit: movable or not, and each obstacle."""
+    unit = Unit(name)
+    verdict = {"unit": unit.name, "movable": False, "rss_bytes": unit.rss, "processes": len(unit.processes)}
+    state = unit.properties["LoadState"]
+    if state != "loaded":
+        verdict["problems"] = [f"Unit {unit.name} is {state} on this node, expected one that exists; correct kup_units."]
+    elif not unit.active:
+        verdict["problems"] = [
+            f"Unit {unit.name} is {unit.properties['ActiveState']} with main process {unit.main_pid}, expected an "
+            "active service with a main process; start it or take it out of kup_units."
+        ]
+    elif not shutil.which("ss"):
+        verdict["problems"] = []
+    else:
+        findings = _movable.examine(unit)
+        verdict["problems"] = [problem.sentence() for problem in findings.problems]
+        verdict["details"] = [problem.as_dict() for problem in findings.problems]
+        verdict["movable"] = not findings.problems
+        verdict["connections"] = len([socket for socket in findings.sockets if socket.connected])
+    return verdict
+
+
+def _room(path):
+    """Free bytes and file system type at ``path`` or its nearest existing parent."""
+    while not os.path.isdir(path):
+        path = os.path.dirname(path)
+    kind = run(["findmnt", "--noheadings", "--output", "FSTYPE", "--target", path]).stdout.split()
+    return shutil.disk_usage(path).free, kind[-1] if kind else "unknown"

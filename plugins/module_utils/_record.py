@@ -1,0 +1,137 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""The transaction record: what one node's update is doing, in one small file.
+
+The file has the format of os-release(5), ``KEY=value`` lines with shell quoting, because its readers are this
+library *and* the shell that decides early in the boot (files/node/). It is only ever replaced as a whole.
+
+What each phase means, and what the next boot does on finding it, is `PHASES`; files/node/lib.sh acts on the same words.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import time
+
+from ._errors import KupError
+from ._files import make_directory, read_text, write_file
+from ._paths import RECORD
+
+#: phase → (the update is still under way, what it means and what a boot that finds it does)
+PHASES = {
+    "prepared": (True, "kernels are staged, the applications run; a boot does nothing"),
+    "checkpointing": (True, "the applications are being frozen and written; a boot starts the units fresh"),
+    "switching": (True, "the checkpoint is complete; a boot restores it, on either kernel"),
+    "trial": (True, "the applications run on the new kernel until commit; a boot restores the checkpoint"),
+    "returning": (True, "the newer checkpoint is complete; a boot restores it on the old kernel"),
+    "committed": (False, "the new kernel stays; a boot does nothing"),
+    "fell_back": (False, "the applications run on the old kernel again; a boot does nothing"),
+    "aborted": (False, "the checkpoint was given up and the applications went on; a boot does nothing"),
+    "failed": (False, "no restore worked, the units were started fresh, the images are kept; a boot does nothing"),
+}
+
+_KEYS = (
+    "ID",
+    "PHASE",
+    "REASON",
+    "ENGINE",
+    "UNITS",
+    "KERNEL_OLD",
+    "KERNEL_NEW",
+    "CHECKPOINT",
+    "IMAGES",
+    "BYTES",
+    "RESTORE_TIMEOUT",
+    "COMMIT_TIMEOUT",
+    "OWNER",
+    "OWNER_UNTIL",
+    "BOOTS",
+    "STARTED",
+)
+
+#: Seconds for which a run that called a module keeps others away; longer than any step in which it does not call.
+LEASE = 180
+
+
+class Record(dict):
+    """Mapping of the keys above to text; a missing key reads as the empty text."""
+
+    def __missing__(self, key):
+        return ""
+
+    @property
+    def unfinished(self):
+        """Whether an update is still under way."""
+        return bool(self) and PHASES[self["PHASE"]][0]
+
+    @property
+    def units(self):
+        """Names of the systemd units of this update."""
+        return self["UNITS"].split()
+
+
+def parse(text):
+    """Read a record's text.
+
+    :raises KupError: a line or a phase that no version of this collection writes.
+    """
+    record = Record()
+    for line in text.splitlines():
+        key, separator, value = line.partition("=")
+        words = shlex.split(value)
+        if not separator or key not in _KEYS or len(words) > 1:
+            raise KupError(f"The transaction record {RECORD} has the unexpected line {line[:80]!r}; look at it by hand.")
+        record[key] = words[0] if words else ""
+    if record and record["PHASE"] not in PHASES:
+        raise KupError(
+            f"The transaction record {RECORD} says phase {record['PHASE']!r}, expected one of {', '.join(PHASES)}."
+        )
+    return record
+
+
+def load():
+    """The node's record; empty where there has never been an update."""
+    return parse(read_text(RECORD, ""))
+
+
+def save(record):
+    """Replace the node's record, durably."""
+    make_directory(os.path.dirname(RECORD))
+    write_file(RECORD, "".join(f"{key}={shlex.quote(record[key])}\n" for key in _KEYS if record[key]))
+
+
+def advance(record, phase, reason=""):
+    """Go to ``phase`` and save."""
+    record.update(PHASE=phase, REASON=reason)
+    save(record)
+
+
+def claim(record, owner, target=None):
+    """Let the run ``owner`` work on this node for another `LEASE` seconds, or refuse.
+
+    A run whose lease has ended is taken for dead: another one goes on where it stopped, if it wants the same kernel.
+
+    :raises KupError: another run is at work here, or left an update to another kernel unfinished.
+    """
+    if not record.unfinished or record["OWNER"] == owner:
+        return
+    left = int(record["OWNER_UNTIL"] or 0) - int(time.time())
+    if left > LEASE:  # the clock was set back: never wait longer than a lease
+        left = LEASE
+    if left > 0:
+        raise KupError(
+            f"The run {record['OWNER']} works on this node (phase {record['PHASE']}); wait for its end, or {left} s if it is dead."
+        )
+    if target and record["PHASE"] != "prepared" and record["KERNEL_NEW"] != target:
+        raise KupError(
+            f"The run {record['OWNER']} left an update to {record['KERNEL_NEW']} in phase {record['PHASE']}, expected "
+            f"none or one to {target}; finish it with that target or undo it with kup_fallback.yml."
+        )
+
+
+def renew(record, owner):
+    """Note ``owner`` and a fresh lease in ``record`` (not saved)."""
+    record.update(OWNER=owner, OWNER_UNTIL=str(int(time.time()) + LEASE))

@@ -1,0 +1,49 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""Can a kernel mount its root file system by itself, without an initramfs?"""
+
+from __future__ import annotations
+
+import os
+
+from ._files import read_text
+from ._run import run
+
+
+def bare_root(release):
+    """PARTUUID of the root partition if ``release`` has all drivers for it built in, else None.
+
+    That holds for a partition of a plain disk: no LVM, no encryption, no RAID, no network in between.
+    """
+    source = run(["findmnt", "--noheadings", "--output", "SOURCE,FSTYPE", "/"]).stdout.split()
+    if len(source) != 2 or not source[0].startswith("/dev/"):
+        return None
+    status = os.stat(source[0])
+    device = os.path.realpath(f"/sys/dev/block/{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}")
+    if "/virtual/" in device or not os.path.exists(f"{device}/partition"):
+        return None
+    built_in = _built_in(release)
+    # Where a driver's module is built in, sysfs shows no link for it; what the *other* kernel does, its list tells.
+    if source[1] not in built_in or not all(driver in built_in for driver in _drivers(device)):
+        return None
+    return run(["blkid", "--match-tag", "PARTUUID", "--output", "value", source[0]]).stdout.strip() or None
+
+
+def _built_in(release):
+    lines = read_text(f"/lib/modules/{release}/modules.builtin", "").splitlines()
+    return {os.path.basename(line)[: -len(".ko")].replace("-", "_") for line in lines}
+
+
+def _drivers(device):
+    """Names of the drivers between the partition and the root bus."""
+    names = set()
+    while device not in ("/", "/sys/devices"):
+        link = f"{device}/driver"
+        if os.path.islink(link):
+            name = os.path.basename(os.path.realpath(link)).replace("-", "_")
+            # pcieport and the like are part of the bus code, not modules of any kernel.
+            names.add({"pcieport": "", "sd": "sd_mod", "virtio_pci": "virtio_pci"}.get(name, name))
+        device = os.path.dirname(device)
+    return names - {""}

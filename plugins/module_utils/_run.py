@@ -1,0 +1,36 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""Run a system tool."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+from ._errors import KupError
+
+
+def run(argv, *, timeout=60, stdin=None, check=True):
+    """Run ``argv`` (a list, never a shell line) with ``LANG=C``.
+
+    :param timeout: seconds.
+    :param stdin: text for the standard input.
+    :param check: raise on a non-zero exit code.
+    :returns: ``subprocess.CompletedProcess`` with text output.
+    :raises KupError: the tool is missing, failed (with ``check``) or took too long.
+    """
+    environment = dict(os.environ, LANG="C", LC_ALL="C")
+    try:
+        done = subprocess.run(
+            argv, input=stdin, capture_output=True, text=True, timeout=timeout, env=environment, check=False
+        )
+    except FileNotFoundError as error:
+        raise KupError(f"{argv[0]} is not installed on this node; install the package that brings it.") from error
+    except subprocess.TimeoutExpired as error:
+        raise KupError(f"'{' '.join(argv)}' did not end within {timeout} s.") from error
+    if check and done.returncode != 0:
+        said = (done.stderr or done.stdout).strip().splitlines()
+        raise KupError(f"'{' '.join(argv)}' ended with {done.returncode}: {said[-1] if said else 'no message'}")
+    return done

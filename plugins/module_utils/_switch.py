@@ -1,0 +1,104 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""Freeze, dump, write the transaction, kexec: the local chain from a running application to the next kernel.
+
+The same chain leads to the new kernel and back to the old one. Until the jump everything can be taken back: CRIU holds
+the frozen trees in its post-dump stage and lets them run again when told so.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from . import _bootplan, _hold, _kexec, _movable, _record, _sockets, _timeline
+from ._dump import Dump
+from ._errors import KupError
+from ._files import make_directory
+from ._units import Unit
+
+_PATIENCE = 600  # seconds for one dump; a terabyte on a slow disk has no business here
+
+
+def depart(record, target, phase):
+    """Take the record's units to kernel ``target``; returns only by raising.
+
+    :param phase: the record's phase once the checkpoint is complete (``switching`` or ``returning``).
+    :raises KupError: it was given up; the applications run on as before, on this kernel.
+    """
+    units = [Unit(name) for name in record.units]
+    parts = [(unit, _examined(unit)) for unit in units]
+    if not _kexec.loaded():
+        _kexec.load(target)
+    number = str(int(record["CHECKPOINT"] or 0) + 1)
+    before = record["PHASE"]
+    os.sync()  # what others have dirtied is written while the applications still serve
+    if phase == "switching":
+        _record.advance(record, "checkpointing")
+    dumps = []
+    try:
+        _hold.apply(_hold.ruleset([socket for _unit, findings in parts for socket in findings.sockets]))
+        _timeline.mark("freeze")
+        make_directory(f"{record['IMAGES']}/{record['ID']}")
+        for unit, findings in parts:
+            dumps.append(Dump(unit, findings, f"{record['IMAGES']}/{record['ID']}/{number}-{unit.name}"))
+        deadline = time.monotonic() + _PATIENCE
+        for dump in dumps:
+            dump.wait(deadline)
+        _timeline.mark("dumped")
+        _write_plan(record, number, dumps)
+        record["CHECKPOINT"] = number
+        _timeline.mark("kexec")
+        os.sync()
+        _record.advance(record, phase, record["REASON"])
+        _kexec.execute()
+    except BaseException as error:
+        for dump in dumps:
+            dump.let_go()
+        _hold.release()
+        _timeline.mark("given-up")
+        # The way back that was given up leaves a trial; the way forth that was given up leaves nothing to do.
+        _record.advance(record, "aborted" if before != "trial" else "trial", str(error))
+        raise
+
+
+def _examined(unit):
+    if not unit.active:
+        raise KupError(f"{unit.name} is {unit.properties['ActiveState']}, expected active with a main process.")
+    findings = _movable.examine(unit)
+    if findings.problems:
+        raise KupError(findings.problems[0].sentence())
+    return findings
+
+
+def _write_plan(record, number, dumps):
+    parts = []
+    for dump in dumps:
+        # What the tree has now that it is frozen, not what it had when it was looked at.
+        dump.unit = Unit(dump.unit.name)
+        dump.findings.sockets = [s for process in dump.unit.processes for s in _sockets.of_process(process)]
+        parts.append((dump.unit, dump.findings, dump.directory))
+    record["BYTES"] = str(sum(dump.bytes for dump in dumps))
+    _bootplan.write(
+        number, parts, timeout=int(record["RESTORE_TIMEOUT"]), commit_timeout=int(record["COMMIT_TIMEOUT"])
+    )
+
+
+def go_back(reason):
+    """Fall back: from a trial with a new checkpoint; before the applications ran, with the one there is.
+
+    :raises KupError: there is nothing to go back from, or it cannot be done now.
+    """
+    record = _record.load()
+    if record["PHASE"] != "trial":
+        raise KupError(
+            f"This node cannot fall back in phase {record['PHASE'] or 'none'!r}, expected 'trial' "
+            "(after the new kernel's start and before the commit)."
+        )
+    record["REASON"] = reason
+    _record.save(record)
+    _kexec.unload()
+    _kexec.load(record["KERNEL_OLD"])
+    depart(record, record["KERNEL_OLD"], "returning")

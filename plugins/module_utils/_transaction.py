@@ -1,0 +1,106 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""The steps of an update that a controller asks for, but for the switch itself: stage, commit, clean up."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+
+from . import _bootloader, _criu, _hold, _kernels, _kexec, _record, _timeline
+from ._errors import KupError
+from ._files import make_directory
+from ._paths import BOOT, KERNELS, RUN, STATE
+from ._run import run
+
+
+def stage(target, units, *, engine, images, initramfs, restore_timeout, commit_timeout, owner):
+    """Stage both kernels, prove that both can be loaded, and write a new record in phase ``prepared``.
+
+    :returns: whether anything was changed. A node on which the same is prepared already is left as it is.
+    :raises KupError: something is refused; the applications were not touched.
+    """
+    make_directory(STATE)
+    old = _kernels.running()
+    for kernel in (old, target):
+        sentence = _criu.misfit(_criu.version(), kernel)
+        if sentence:
+            raise KupError(sentence)
+    changed = _bootloader.pin(old)
+    for kernel in (old, target):
+        changed = _kexec.stage(kernel, initramfs) or changed
+    _drop_other_kernels((old, target))
+    fresh = _fresh(target, units, old, engine, images, restore_timeout, commit_timeout)
+    record = _record.load()
+    same = record["PHASE"] == "prepared" and all(record[key] == value for key, value in fresh.items())
+    if not same or not _kexec.loaded():
+        # The preserved kernel first: loading is the proof that it can be. The target stays loaded.
+        _kexec.unload()
+        _kexec.load(old)
+        _kexec.unload()
+        _kexec.load(target)
+        changed = True
+    if not same:
+        record = _record.Record(fresh, ID=time.strftime("%Y%m%dT%H%M%S", time.gmtime()), STARTED=str(int(time.time())))
+        _timeline.begin()
+    _record.renew(record, owner)
+    _record.advance(record, "prepared")
+    return changed
+
+
+def _fresh(target, units, old, engine, images, restore_timeout, commit_timeout):
+    return {
+        "ENGINE": engine,
+        "UNITS": " ".join(units),
+        "KERNEL_OLD": old,
+        "KERNEL_NEW": target,
+        "IMAGES": images,
+        "RESTORE_TIMEOUT": str(restore_timeout),
+        "COMMIT_TIMEOUT": str(commit_timeout),
+    }
+
+
+def _drop_other_kernels(keep):
+    for name in os.listdir(KERNELS):
+        if name not in keep:
+            shutil.rmtree(f"{KERNELS}/{name}")
+
+
+def commit():
+    """Keep the new kernel: from here on the boot loader starts it, and nothing falls back by itself.
+
+    :returns: whether anything was changed (a committed node stays as it is).
+    :raises KupError: the node is not on trial on the new kernel.
+    """
+    record = _record.load()
+    if record["PHASE"] == "committed" and record["KERNEL_NEW"] == _kernels.running():
+        return False
+    if record["PHASE"] != "trial" or record["KERNEL_NEW"] != _kernels.running():
+        raise KupError(
+            f"This node is in phase {record['PHASE'] or 'none'!r} on kernel {_kernels.running()}, expected 'trial' on "
+            f"{record['KERNEL_NEW'] or 'a new kernel'}; there is nothing to commit."
+        )
+    run(["systemctl", "stop", "kup-deadline.timer"])
+    _bootloader.unpin(record["KERNEL_NEW"])
+    _timeline.mark("committed")
+    _record.advance(record, "committed")
+    clean_up(record)
+    return True
+
+
+def clean_up(record):
+    """Remove what a finished update leaves: images, boot plan, holds. The record and the preserved kernel stay."""
+    if record.unfinished or record["PHASE"] == "failed":
+        raise KupError(f"The update is in phase {record['PHASE']!r}; what it left behind is still needed.")
+    if record["ID"]:
+        shutil.rmtree(f"{record['IMAGES']}/{record['ID']}", ignore_errors=True)
+    shutil.rmtree(BOOT, ignore_errors=True)
+    _hold.release()
+    if record["PHASE"] != "committed":
+        _kexec.unload()
+    run(["systemctl", "daemon-reload"])
+    if os.path.exists(f"{RUN}/arrived"):
+        os.unlink(f"{RUN}/arrived")

@@ -1,0 +1,85 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""systemd units as they are now."""
+
+from __future__ import annotations
+
+import re
+
+from . import _processes
+from ._errors import KupError
+from ._run import run
+
+_NAME = re.compile(r"^[A-Za-z0-9:_.\\@-]+\.service$")
+
+_PROPERTIES = (
+    "LoadState",
+    "ActiveState",
+    "SubState",
+    "MainPID",
+    "ControlGroup",
+    "Type",
+    "FragmentPath",
+    "DropInPaths",
+    "NRestarts",
+    "Result",
+)
+
+
+def full_name(name):
+    """Unit name with its suffix: ``memcached`` → ``memcached.service``.
+
+    :raises KupError: not the name of a service.
+    """
+    full = name if "." in name else f"{name}.service"
+    if not _NAME.match(full):
+        raise KupError(f"{name!r} is not the name of a systemd service, expected something like 'memcached.service'.")
+    return full
+
+
+def show(name, *properties):
+    """Properties of a unit: dict of text, with an empty text for what systemd does not tell."""
+    done = run(["systemctl", "show", f"--property={','.join(properties)}", "--", name])
+    found = dict(line.partition("=")[::2] for line in done.stdout.splitlines())
+    return {key: found.get(key, "") for key in properties}
+
+
+class Unit:
+    """A service and its processes.
+
+    ``name``, ``main_pid`` (0: none), ``cgroup`` (path below /sys/fs/cgroup), ``processes`` (list of `Process`),
+    ``properties`` (dict as `show` gives it).
+    """
+
+    def __init__(self, name):
+        self.name = full_name(name)
+        self.properties = show(self.name, *_PROPERTIES)
+        self.main_pid = int(self.properties["MainPID"] or 0)
+        self.cgroup = self.properties["ControlGroup"]
+        self.processes = _processes.in_cgroup(self.cgroup) if self.cgroup else []
+
+    @property
+    def active(self):
+        """Whether the unit is active and has a main process."""
+        return self.properties["ActiveState"] == "active" and self.main_pid > 0
+
+    @property
+    def main(self):
+        """The main process."""
+        return _processes.Process(self.main_pid)
+
+    @property
+    def rss(self):
+        """Resident bytes of all processes."""
+        return sum(process.rss for process in self.processes)
+
+    def definition(self):
+        """The unit's own text as systemd reads it: fragment and drop-ins, in order."""
+        parts = [self.properties["FragmentPath"], *self.properties["DropInPaths"].split()]
+        texts = []
+        for path in parts:
+            with open(path, encoding="utf-8") as stream:
+                texts.append(stream.read())
+        return "\n".join(texts)
