@@ -26,6 +26,12 @@ advance() {
 	PHASE=$1
 }
 
+# event NAME: note the time since this boot's start; costs no process
+event() {
+	read -r uptime _ </proc/uptime
+	echo "$1 $uptime" >>$run/times
+}
+
 # mark EVENT: a line of the timeline: event, seconds since the epoch, boot id
 mark() {
 	read -r boot_id </proc/sys/kernel/random/boot_id

@@ -9,8 +9,11 @@ record says so. Nothing of it is in /etc: once the record moves on, a ``systemct
 
     boot/N/restore/   units of a boot that has to restore checkpoint N
     boot/N/trial/     units of the new kernel until commit: the deadline
+    boot/N/last-pid   the highest process id in use: the new boot counts from there
     boot/N/hold.nft   the packets to hold
-    boot/N/routes     one line per peer, for ``ip -batch``: all must have a route before sockets can be connected
+    boot/N/links      interfaces of the saved connections: hardware address, name, module
+    boot/N/addresses  what to give them, for ``ip -batch``
+    boot/N/routes     one line per peer, for ``ip -batch``: all must succeed before sockets can be connected
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ import os
 import re
 import shutil
 
-from . import _criu, _hold
+from . import _criu, _hold, _network
 from ._files import make_directory, write_file
 from ._paths import BOOT, RUN, RUNTIME
 
@@ -52,20 +55,21 @@ def write(number, parts, *, timeout, commit_timeout):
         make_directory(directory + part)
     sockets = [socket for _unit, findings, _images in parts for socket in findings.sockets]
     write_file(f"{directory}/hold.nft", _hold.ruleset(sockets))
-    write_file(f"{directory}/routes", "".join(sorted({_route(s) for s in sockets if s.connected and not _loopback(s)})))
-    _reserve(f"{directory}/restore", [unit for unit, _findings, _images in parts])
+    _network_files(directory, sockets)
+    highest = max(t for unit, _findings, _images in parts for process in unit.processes for t in process.threads)
+    write_file(f"{directory}/last-pid", f"{highest + 1}\n")
+    _early(f"{directory}/restore")
     for unit, findings, images in parts:
-        _restored_unit(f"{directory}/restore", directory, unit, findings, images, timeout)
-    _opening(f"{directory}/restore", [unit.name for unit, _findings, _images in parts])
+        _restored_unit(f"{directory}/restore", unit, findings, images, timeout)
+    _arrival(f"{directory}/restore", [unit.name for unit, _findings, _images in parts])
     _deadline(f"{directory}/trial", commit_timeout)
 
 
-def _route(socket):
-    return f"route get {socket.remote[0]} from {socket.local[0]}\n"
-
-
-def _loopback(socket):
-    return socket.local[0] == "::1" or socket.local[0].startswith("127.")
+def _network_files(directory, sockets):
+    links = _network.links(sockets)
+    write_file(f"{directory}/links", "".join(f"{link.mac} {link.name} {link.module}\n" for link in links))
+    write_file(f"{directory}/addresses", "".join(f"{line}\n" for link in links for line in link.commands))
+    write_file(f"{directory}/routes", _network.route_queries(sockets))
 
 
 def _unit_file(directory, name, text, wanted_by=None):
@@ -75,36 +79,23 @@ def _unit_file(directory, name, text, wanted_by=None):
         os.symlink(f"../{name}", f"{directory}/{wanted_by}.wants/{name}")
 
 
-def _reserve(directory, units):
-    """Two oneshots before everything that could take what the applications had: their pids, their packets."""
-    highest = max(thread for unit in units for process in unit.processes for thread in process.threads)
+def _early(directory):
+    """A oneshot before everything that could take what the applications had: their pids, packets and addresses."""
     _unit_file(
         directory,
-        "kup-pids.service",
+        "kup-early.service",
         f"""{_EARLY}
-Description=Reserve the process ids of checkpointed applications
-Before=systemd-journald.service systemd-udevd.service systemd-udev-trigger.service systemd-tmpfiles-setup-dev.service
-
-[Service]
-Type=oneshot
-RemainAfterExit=yes
-ExecStart=/bin/sh -c 'echo {highest + 1} >/proc/sys/kernel/ns_last_pid; mkdir -p -m 700 {RUN}'
-""",
-        "sysinit.target",
-    )
-    _unit_file(
-        directory,
-        "kup-hold.service",
-        f"""{_EARLY}
-Description=Hold the packets of checkpointed applications
-After=kup-pids.service
+Description=Keep pids, packets and addresses of checkpointed applications
+Before=systemd-journald.service systemd-udevd.service systemd-udev-trigger.service systemd-modules-load.service
+Before=systemd-tmpfiles-setup-dev-early.service systemd-tmpfiles-setup-dev.service kmod-static-nodes.service
 Before=network-pre.target systemd-networkd.service networking.service NetworkManager.service
 Wants=network-pre.target
 
 [Service]
 Type=oneshot
 RemainAfterExit=yes
-ExecStart=/bin/sh {RUNTIME}/hold
+TimeoutStartSec=20
+ExecStart=/bin/sh {RUNTIME}/early
 """,
         "sysinit.target",
     )
@@ -122,14 +113,15 @@ def restored_text(definition):
     return "\n".join(kept) + "\n"
 
 
-def _restored_unit(directory, plan, unit, findings, images, timeout):
+def _restored_unit(directory, unit, findings, images, timeout):
     pidfile = f"{RUN}/{unit.name}.pid"
     restore = " ".join(_criu.restore_command(images, findings, pidfile))
+    # One shell for all of it: each command of its own would wait for systemd to have time between starting other units.
     text = f"""{restored_text(unit.definition())}
 [Unit]
 DefaultDependencies=no
-Requires=kup-hold.service
-After=kup-hold.service systemd-journald.socket
+Requires=kup-early.service
+After=kup-early.service systemd-remount-fs.service systemd-journald.socket
 RequiresMountsFor={images} /var/lib /usr
 Conflicts=shutdown.target
 Before=shutdown.target
@@ -141,11 +133,12 @@ PIDFile={pidfile}
 Restart=no
 TimeoutStartSec={timeout}
 PrivateTmp=no
+CPUWeight=10000
+IOWeight=10000
 StandardInput=null
 StandardOutput=journal
 StandardError=inherit
-ExecStartPre=+/bin/sh {RUNTIME}/await-network {plan}
-ExecStart=+{restore}
+ExecStart=+/bin/sh {RUNTIME}/restore {unit.name} {restore}
 """
     _unit_file(directory, unit.name, text, "sysinit.target")
     # What is in the drop-ins is in the text above already: hide them.
@@ -155,36 +148,22 @@ ExecStart=+{restore}
             os.symlink("/dev/null", f"{directory}/{unit.name}.d/{os.path.basename(drop_in)}")
 
 
-def _opening(directory, names):
+def _arrival(directory, names):
     listed = " ".join(names)
     _unit_file(
         directory,
-        "kup-open.service",
+        "kup-arrived.service",
         f"""{_EARLY}
-Description=Let packets flow to restored applications
+Description=Note that checkpointed applications run again
 Requires={listed}
 After={listed}
 OnFailure=kup-restore-failed.service
 
 [Service]
 Type=oneshot
-RemainAfterExit=yes
-ExecStart=nft delete table {_hold.TABLE}
-ExecStartPost=systemctl --no-block start kup-arrived.service
-""",
-        "sysinit.target",
-    )
-    _unit_file(
-        directory,
-        "kup-arrived.service",
-        f"""{_EARLY}
-Description=Note that checkpointed applications run again
-After=local-fs.target dbus.socket
-
-[Service]
-Type=oneshot
 ExecStart=/bin/sh {RUNTIME}/arrived
 """,
+        "sysinit.target",
     )
     _unit_file(
         directory,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 
 from ._files import read_text
-from ._paths import BOOT, TIMELINE
+from ._paths import RUN, TIMELINE
 
 
 def begin():
@@ -29,10 +29,9 @@ def boot_id():
     return read_text("/proc/sys/kernel/random/boot_id")
 
 
-def events(number):
+def events():
     """All events so far, oldest first: list of {"event", "at" (seconds since the epoch), "boot"}.
 
-    Those of the boot that restored checkpoint ``number`` come from systemd's own times.
     Clocks of two boots are joined by the hardware clock, which has whole seconds: a difference across a kexec is
     uncertain by one second.
     """
@@ -40,33 +39,14 @@ def events(number):
     for line in read_text(TIMELINE, "").splitlines():
         event, at, boot = line.split()
         found.append({"event": event, "at": float(at), "boot": boot})
-    found += _boot(read_text(f"{BOOT}/{number}/times", ""))
-    return sorted(found, key=lambda event: event["at"])
+    return sorted(found + _this_boot(), key=lambda event: event["at"])
 
 
-def _boot(text):
-    """Events of the running boot, from ``systemctl show`` blocks of the units that restored."""
-    zero = time.time() - time.clock_gettime(time.CLOCK_MONOTONIC)
-    if not text:
+def _this_boot():
+    """Events that the shell of a restoring boot noted in seconds since that boot's start."""
+    text = read_text(f"{RUN}/times")
+    if text is None:
         return []
-    found = {"kernel-start": 0.0}
-    for block in text.split("\n\n"):
-        values = dict(line.partition("=")[::2] for line in block.splitlines())
-        entered = int(values.get("ActiveEnterTimestampMonotonic") or 0) / 1e6
-        began = int(values.get("InactiveExitTimestampMonotonic") or 0) / 1e6
-        main = int(values.get("ExecMainStartTimestampMonotonic") or 0) / 1e6
-        name = values.get("Id", "")
-        if name == "kup-pids.service":
-            found["user-space"] = began
-        elif name == "kup-hold.service":
-            found["held"] = entered
-        elif name == "kup-open.service":
-            found["open"] = entered
-        elif name and entered:
-            found["network-awaited"] = min(found.get("network-awaited", began), began)
-            found["restore-end"] = max(found.get("restore-end", 0), entered)
-            if main:
-                found["restore-start"] = min(found.get("restore-start", main), main)
-    return [{"event": event, "at": zero + seconds, "boot": boot_id()} for event, seconds in found.items()]
-
-
+    zero = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+    found = [("kernel-start", 0.0)] + [(event, float(at)) for event, at in map(str.split, text.splitlines())]
+    return [{"event": event, "at": zero + at, "boot": boot_id()} for event, at in found]

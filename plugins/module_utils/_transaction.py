@@ -102,5 +102,6 @@ def clean_up(record):
     if record["PHASE"] != "committed":
         _kexec.unload()
     run(["systemctl", "daemon-reload"])
-    if os.path.exists(f"{RUN}/arrived"):
-        os.unlink(f"{RUN}/arrived")
+    for name in os.listdir(RUN):
+        if name != "lock":
+            os.unlink(f"{RUN}/{name}")
