@@ -4,6 +4,9 @@ import shutil
 import subprocess
 import sys
 
+# Prefix of a long-running child that must not outlive this program, however that ends, nor leave a mount behind.
+TIED = ["unshare", "--mount", "setpriv", "--pdeathsig", "TERM", "--"]
+
 
 class LabError(Exception):
     """A failure whose text is one complete sentence for the person at the terminal."""

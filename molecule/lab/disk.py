@@ -5,7 +5,7 @@ import pathlib
 import subprocess
 
 import vm
-from command import LabError, run, say
+from command import TIED, LabError, run, say
 
 MIB = 1 << 20
 # GPT: a partition for GRUB's core image, then the root file system up to the disk's end.
@@ -60,6 +60,7 @@ def install_boot_loader(root, disk, partuuid, release, log):
     kernel = pathlib.Path(root) / "boot" / f"vmlinuz-{release}"
     cmdline = f"root=PARTUUID={partuuid} rw console=ttyS0,115200 quiet init=/var/lib/kup-lab/finish.sh"
     argv = [
+        *TIED,
         *vm.machine(memory_mib=1024, cpus=2),
         *vm.root_disk(disk),
         "-no-reboot",
@@ -76,7 +77,9 @@ def install_boot_loader(root, disk, partuuid, release, log):
     if initrd.exists():
         argv += ["-initrd", str(initrd)]
     try:
-        done = subprocess.run(argv, stdin=subprocess.DEVNULL, timeout=300, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            argv, stdin=subprocess.DEVNULL, timeout=300, capture_output=True, text=True, check=False, close_fds=False
+        )
     except subprocess.TimeoutExpired as error:
         raise LabError(
             f"The image's first boot did not end within {error.timeout} s; its serial log is {log}."

@@ -27,6 +27,7 @@ SOURCES = [
     "image/finish.sh",
     "image/grub.cfg",
 ]
+KEEP_DAYS = 14
 
 
 def cache():
@@ -53,9 +54,12 @@ def ensure(wish):
     raw, facts = cache() / f"{name}.raw", cache() / f"{name}.json"
     with (cache() / f"{name}.lock").open("w") as lock:
         # Two labs that want the same image: the second waits for the first one's work.
+        os.set_inheritable(lock.fileno(), True)
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not facts.exists():
+            _forget_old()
             _build(wish, name, raw, facts)
+        os.utime(facts)  # used now: see _forget_old
     return raw, json.loads(facts.read_text(encoding="utf-8"))
 
 
@@ -73,7 +77,8 @@ def _build(wish, name, raw, facts):
         root = work / "root"
         rootfs.build(plan, root, work)
         partuuid = str(uuid.uuid4())
-        (root / "etc/fstab").write_text(f"PARTUUID={partuuid} / ext4 errors=remount-ro 0 1\n", encoding="utf-8")
+        # No fsck at boot: ext4's journal is replayed by the kernel.
+        (root / "etc/fstab").write_text(f"PARTUUID={partuuid} / ext4 errors=remount-ro 0 0\n", encoding="utf-8")
         disk.write(root, work / "disk.raw", wish["disk"], partuuid)
         log = cache() / f"{name}.serial.log"
         disk.install_boot_loader(root, work / "disk.raw", partuuid, plan["from"].release, log)
@@ -94,6 +99,14 @@ def _build(wish, name, raw, facts):
         say(f"image {name} built in {record['build_seconds']} s")
     finally:
         _remove(work)
+
+
+def _forget_old():
+    """Remove images that nobody has used for KEEP_DAYS; a node has a copy of its own."""
+    for facts in cache().glob("debian*.json"):
+        if facts.stat().st_mtime < time.time() - KEEP_DAYS * 86400:
+            facts.unlink()
+            facts.with_suffix(".raw").unlink(missing_ok=True)
 
 
 def _version(root, package):

@@ -111,11 +111,14 @@ def refuse_unless_fit(args):
         raise LabError(
             f"{args.nodes} nodes of {args.mem} MiB need {needed} MiB of memory and {available} MiB are available: ask for less."
         )
-    # A node's disk holds about 1 GiB at first, a build about 3 GiB at its height.
+    # A node's disk holds about 0.5 GiB at first and takes the checkpoints later; a build takes about 3 GiB at its height.
     STATE.mkdir(parents=True, exist_ok=True)
-    free, wanted = shutil.disk_usage(STATE).free >> 30, 3 + 2 * args.nodes
-    if free < wanted:
-        raise LabError(f"{STATE} has {free} GiB free and {args.nodes} nodes need about {wanted} GiB: make room.")
+    for place, wanted in ((STATE, 2 * args.nodes), (image.cache(), 3)):
+        free = shutil.disk_usage(place).free >> 30
+        if free < wanted:
+            raise LabError(
+                f"{place} has {free} GiB free and a lab of {args.nodes} nodes needs {wanted} GiB there: make room."
+            )
 
 
 def up(args):

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 import mirror
-from command import LabError, run, say
+from command import TIED, LabError, run, say
 
 HERE = pathlib.Path(__file__).resolve().parent
 # In the image: what the lab itself put there.
@@ -18,6 +18,7 @@ PACKAGES = [
     "systemd-sysv",
     "udev",
     "kmod",
+    "e2fsprogs",
     "procps",
     "iproute2",
     "openssh-server",
@@ -109,7 +110,8 @@ def _hooks(plan, skeleton, packages_later):
     if packages_later:
         # The target kernel is left for apt on the node to install, with all that it needs and nothing that is there already.
         fetch = (
-            'APT_CONFIG="$MMDEBSTRAP_APT_CONFIG" apt-get --yes --download-only --no-install-recommends install '
+            'export APT_CONFIG="$MMDEBSTRAP_APT_CONFIG"; apt-get clean'
+            " && apt-get --yes --download-only --no-install-recommends install "
             + " ".join(packages_later)
             + f' && mv "$1"/var/cache/apt/archives/*.deb "$1"/{OWN}/repo/'
         )
@@ -131,6 +133,7 @@ def build(plan, root, work):
         packages.append(plan["to"].package)
     sources = "\n".join(suite.source_line for suite in _suites(plan))
     argv = [
+        *TIED,
         "mmdebstrap",
         "--mode=root",
         "--format=directory",
@@ -154,7 +157,10 @@ def build(plan, root, work):
             "The command mmdebstrap is missing on this machine: install the packages in molecule/lab/packages.txt."
         )
     with log.open("w", encoding="utf-8") as out:
-        done = subprocess.run(argv, input=sources, stdout=out, stderr=subprocess.STDOUT, text=True, check=False)
+        # The child inherits the lock on the image (image.ensure) and holds it until it is really gone.
+        done = subprocess.run(
+            argv, input=sources, stdout=out, stderr=subprocess.STDOUT, text=True, check=False, close_fds=False
+        )
     if done.returncode:
         said = [
             line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.startswith("E:")

@@ -23,11 +23,10 @@ systemctl set-default multi-user.target
 systemctl mask \
     getty@tty1.service serial-getty@ttyS0.service console-getty.service getty-static.service \
     apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service \
-    fstrim.timer logrotate.timer man-db.timer systemd-tmpfiles-clean.timer grub-common.service \
+    fstrim.timer logrotate.timer man-db.timer systemd-tmpfiles-clean.timer grub-common.service grub2-common.service \
     systemd-networkd-wait-online.service systemd-networkd-persistent-storage.service \
     systemd-network-generator.service systemd-logind.service systemd-timesyncd.service \
-    systemd-user-sessions.service systemd-udev-load-credentials.service kmod-static-nodes.service \
-    systemd-tmpfiles-setup-dev.service systemd-tmpfiles-setup-dev-early.service \
+    systemd-user-sessions.service systemd-udev-load-credentials.service \
     systemd-pstore.service systemd-binfmt.service systemd-confext.service systemd-sysext.service \
     systemd-pcrmachine.service systemd-pcrphase.service systemd-pcrphase-sysinit.service \
     systemd-pcrphase-initrd.service systemd-tpm2-setup.service systemd-tpm2-setup-early.service \
@@ -36,6 +35,11 @@ systemctl mask \
     modprobe@loop.service modprobe@fuse.service \
     sys-kernel-debug.mount sys-kernel-tracing.mount sys-fs-fuse-connections.mount dev-mqueue.mount \
     dev-hugepages.mount proc-sys-fs-binfmt_misc.automount 2>/dev/null
+
+# Both make the device nodes of modules not yet loaded (CRIU looks for tun's); where the first exists the second has nothing to add.
+if [ -e /lib/systemd/system/systemd-tmpfiles-setup-dev-early.service ]; then
+    systemctl mask systemd-tmpfiles-setup-dev.service 2>/dev/null
+fi
 
 # Generators run in every boot and every daemon-reload; fstab's is the only one with work to do.
 install -d /etc/systemd/system-generators
@@ -83,13 +87,14 @@ blacklist i2c_piix4
 blacklist qemu_fw_cfg
 blacklist vsock
 blacklist vmw_vsock_virtio_transport
-blacklist autofs4
 blacklist ip_tables
 EOF
 
 # Nothing but the node's own repository can be reached from the lab's network.
 rm -f /etc/apt/sources.list.d/* /etc/apt/preferences.d/lab-*
 echo 'deb [trusted=yes] file:/var/lib/kup-lab/repo ./' >/etc/apt/sources.list
+rm -f /etc/resolv.conf
+echo 'Acquire::Languages "none";' >/etc/apt/apt.conf.d/lab
 apt-get clean
 apt-get -o APT::Sandbox::User=root update
 
