@@ -31,13 +31,14 @@ def judge(units, ports, commands, uris, numbers):
     :param commands: dicts with ``argv`` (list), and the expected ``rc`` (0) and ``stdout`` (regular expression).
     :param uris: dicts with ``url``, and the expected ``status`` (200) and ``content`` (regular expression).
     :param numbers: see `read_number`; compared with what `remember` saved.
-    :returns: list of failures, a sentence each; empty: passed.
+    :returns: (list of failures, a sentence each, empty: passed; numbers as `_numbers` gives them).
     """
     failures = [text for name in units for text in _unit(name)]
     failures += [text for port in ports for text in _port(port)]
     failures += [text for command in commands for text in _command(command)]
     failures += [text for uri in uris for text in _uri(uri)]
-    return failures + _numbers(numbers)
+    more, compared = _numbers(numbers)
+    return failures + more, compared
 
 
 def remember(numbers):
@@ -62,33 +63,35 @@ def read_number(number):
             connection.settimeout(10)
             connection.sendall(number["send"].encode())
             while len(answer) < _ANSWER_LIMIT:
-                match = re.search(number["pattern"], answer.decode(errors="replace"))
-                if match and match.end() < len(answer):  # one more byte: the number is whole
-                    return float(match.group(1))
                 part = connection.recv(65536)
+                answer += part
+                text = answer.decode(errors="replace")
+                match = re.search(number["pattern"], text)
+                if match and (match.end() < len(text) or not part):  # nothing more can come: the number is whole
+                    return float(match.group(1))
                 if not part:
                     break
-                answer += part
-    except OSError as error:
+    except (OSError, ValueError, IndexError, re.error) as error:
         raise KupError(f"{number['address']} did not tell {number['name']}: {error}.") from error
     raise KupError(f"{number['address']} answered {answer[:60]!r}, expected a match of {number['pattern']!r}.")
 
 
 def _numbers(numbers):
-    if not numbers:
-        return []
-    before = json.loads(read_text(_NUMBERS, "{}"))
-    failures = []
+    """Compare with what was remembered: (failures, dict name → {"before", "now"}, None where unknown)."""
+    remembered = json.loads(read_text(_NUMBERS, "{}")) if numbers else {}
+    failures, compared = [], {}
     for number in numbers:
-        name, share = number["name"], float(number.get("at_least") or 1.0)
+        name, share = number["name"], number.get("at_least")
+        share = 1.0 if share is None else float(share)
+        before, now = remembered.get(name), None
         try:
             now = read_number(number)
         except KupError as error:
             failures.append(str(error))
-            continue
-        if name in before and now < before[name] * share:
-            failures.append(f"{name} is {now:g}, expected at least {share:g} x the {before[name]:g} before the switch.")
-    return failures
+        compared[name] = {"before": before, "now": now}
+        if None not in (before, now) and now < before * share:
+            failures.append(f"{name} is {now:g}, expected at least {share:g} x the {before:g} before the switch.")
+    return failures, compared
 
 
 def _unit(name):
@@ -114,7 +117,9 @@ def _command(command):
     expected = int(command.get("rc") or 0)
     text = f"'{' '.join(command['argv'])}'"
     if done.returncode != expected:
-        return [f"{text} ended with {done.returncode}, expected {expected}: {(done.stderr or done.stdout).strip()[:200]}"]
+        return [
+            f"{text} ended with {done.returncode}, expected {expected}: {(done.stderr or done.stdout).strip()[:200]}"
+        ]
     if command.get("stdout") and not re.search(command["stdout"], done.stdout):
         return [f"{text} printed {done.stdout.strip()[:200]!r}, expected a match of {command['stdout']!r}."]
     return []

@@ -72,6 +72,11 @@ class Record(dict):
         """Names of the systemd units of this update."""
         return self["UNITS"].split()
 
+    def as_dict(self):
+        """The record as modules return it: keys in small letters, ``units`` as a list, ``unfinished``."""
+        plain = {key.lower(): self[key] for key in _KEYS}
+        return {**plain, "units": self.units, "unfinished": self.unfinished}
+
 
 def parse(text):
     """Read a record's text.
@@ -83,7 +88,9 @@ def parse(text):
         key, separator, value = line.partition("=")
         words = shlex.split(value)
         if not separator or key not in _KEYS or len(words) > 1:
-            raise KupError(f"The transaction record {RECORD} has the unexpected line {line[:80]!r}; look at it by hand.")
+            raise KupError(
+                f"The transaction record {RECORD} has the unexpected line {line[:80]!r}; look at it by hand."
+            )
         record[key] = words[0] if words else ""
     if record and record["PHASE"] not in PHASES:
         raise KupError(
@@ -135,3 +142,13 @@ def claim(record, owner, target=None):
 def renew(record, owner):
     """Note ``owner`` and a fresh lease in ``record`` (not saved)."""
     record.update(OWNER=owner, OWNER_UNTIL=str(int(time.time()) + LEASE))
+
+
+def take(owner, target=None):
+    """`claim` the node's record for ``owner`` and save a fresh lease; returns the record."""
+    record = load()
+    claim(record, owner, target)
+    if record.unfinished:
+        renew(record, owner)
+        save(record)
+    return record

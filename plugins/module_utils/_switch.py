@@ -28,17 +28,17 @@ def depart(record, target, phase):
     :param phase: the record's phase once the checkpoint is complete (``switching`` or ``returning``).
     :raises KupError: it was given up; the applications run on as before, on this kernel.
     """
-    units = [Unit(name) for name in record.units]
-    parts = [(unit, _examined(unit)) for unit in units]
-    if not _kexec.loaded():
-        _kexec.load(target)
     number = str(int(record["CHECKPOINT"] or 0) + 1)
     before = record["PHASE"]
-    os.sync()  # what others have dirtied is written while the applications still serve
-    if phase == "switching":
-        _record.advance(record, "checkpointing")
     dumps = []
     try:
+        units = [Unit(name) for name in record.units]
+        parts = [(unit, _examined(unit)) for unit in units]
+        if not _kexec.loaded():
+            _kexec.load(target)
+        os.sync()  # what others have dirtied is written while the applications still serve
+        if phase == "switching":
+            _record.advance(record, "checkpointing")
         _hold.apply(_hold.ruleset([socket for _unit, findings in parts for socket in findings.sockets]))
         _timeline.mark("freeze")
         make_directory(f"{record['IMAGES']}/{record['ID']}")
@@ -81,9 +81,7 @@ def _write_plan(record, number, dumps):
         dump.findings.sockets = [s for process in dump.unit.processes for s in _sockets.of_process(process)]
         parts.append((dump.unit, dump.findings, dump.directory))
     record["BYTES"] = str(sum(dump.bytes for dump in dumps))
-    _bootplan.write(
-        number, parts, timeout=int(record["RESTORE_TIMEOUT"]), commit_timeout=int(record["COMMIT_TIMEOUT"])
-    )
+    _bootplan.write(number, parts, timeout=int(record["RESTORE_TIMEOUT"]), commit_timeout=int(record["COMMIT_TIMEOUT"]))
 
 
 def go_back(reason):
@@ -100,5 +98,4 @@ def go_back(reason):
     record["REASON"] = reason
     _record.save(record)
     _kexec.unload()
-    _kexec.load(record["KERNEL_OLD"])
     depart(record, record["KERNEL_OLD"], "returning")

@@ -50,3 +50,41 @@ def _this_boot():
     zero = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
     found = [("kernel-start", 0.0)] + [(event, float(at)) for event, at in map(str.split, text.splitlines())]
     return [{"event": event, "at": zero + at, "boot": boot_id()} for event, at in found]
+
+
+# phase → the events that it lies between
+_PHASES = {
+    "dump_s": ("freeze", "dumped"),
+    "kexec_s": ("dumped", "kernel-start"),
+    "kernel_s": ("kernel-start", "user-space"),
+    "early_boot_s": ("user-space", "restore-start"),
+    "restore_s": ("restore-start", "restore-end"),
+    "open_s": ("restore-end", "open"),
+}
+
+
+def phases(events):
+    """Seconds of each phase of the last switch: dict with the keys of `_PHASES` that ``events`` cover."""
+    at = _last_chain(events)
+    return {
+        phase: round(max(at[end] - at[begin], 0.0), 3)
+        for phase, (begin, end) in _PHASES.items()
+        if begin in at and end in at
+    }
+
+
+def outage(events):
+    """Seconds from the last freeze until packets flowed again; None if there was none or they do not flow yet."""
+    at = _last_chain(events)
+    end = at.get("open", at.get("given-up"))
+    return None if end is None else round(max(end - at["freeze"], 0.0), 3)
+
+
+def _last_chain(events):
+    """Times of the events from the last freeze on: dict event → seconds, the last where there are several."""
+    freeze = max((event for event in events if event["event"] == "freeze"), key=lambda e: e["at"], default=None)
+    if freeze is None:
+        return {}
+    # A boot's clock may begin up to a second early; no boot is shorter than that.
+    since = {freeze["boot"]: freeze["at"]}
+    return {e["event"]: e["at"] for e in events if e["at"] >= since.get(e["boot"], freeze["at"] - 1)}

@@ -23,6 +23,7 @@ def stage(target, units, *, engine, images, initramfs, restore_timeout, commit_t
     :returns: whether anything was changed. A node on which the same is prepared already is left as it is.
     :raises KupError: something is refused; the applications were not touched.
     """
+    _refuse_unfinished(owner, target)
     make_directory(STATE)
     old = _kernels.running()
     for kernel in (old, target):
@@ -35,7 +36,7 @@ def stage(target, units, *, engine, images, initramfs, restore_timeout, commit_t
     _drop_other_kernels((old, target))
     fresh = _fresh(target, units, old, engine, images, restore_timeout, commit_timeout)
     record = _record.load()
-    same = record["PHASE"] == "prepared" and all(record[key] == value for key, value in fresh.items())
+    same = _is_prepared(record, fresh)
     if not same or not _kexec.loaded():
         # The preserved kernel first: loading is the proof that it can be. The target stays loaded.
         _kexec.unload()
@@ -49,6 +50,27 @@ def stage(target, units, *, engine, images, initramfs, restore_timeout, commit_t
     _record.renew(record, owner)
     _record.advance(record, "prepared")
     return changed
+
+
+def is_staged(target, units, *, engine, images, restore_timeout, commit_timeout, owner):
+    """Whether `stage` would find its work done; the same refusals for what the record says."""
+    _refuse_unfinished(owner, target)
+    fresh = _fresh(target, units, _kernels.running(), engine, images, restore_timeout, commit_timeout)
+    return _is_prepared(_record.load(), fresh) and _kexec.loaded()
+
+
+def _refuse_unfinished(owner, target):
+    record = _record.load()
+    _record.claim(record, owner, target)
+    if record.unfinished and record["PHASE"] != "prepared":
+        raise KupError(
+            f"This node is in phase {record['PHASE']!r} of an update to {record['KERNEL_NEW']}, expected none under way; "
+            "commit it or undo it with kup_fallback.yml."
+        )
+
+
+def _is_prepared(record, fresh):
+    return record["PHASE"] == "prepared" and all(record[key] == value for key, value in fresh.items())
 
 
 def _fresh(target, units, old, engine, images, restore_timeout, commit_timeout):

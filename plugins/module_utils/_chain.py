@@ -1,0 +1,74 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""The chain of a switch as seen from Ansible: start it on the node and let it run, then tell what came of it."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from . import _kernels, _record, _timeline
+from ._files import read_text
+from ._paths import RUN, RUNTIME
+from ._run import run
+from ._units import Unit
+
+SWITCH = "kup-switch.service"
+FALLBACK = "kup-fallback.service"
+#: Units whose activity means that something of the chain is under way in this boot.
+UNITS = (SWITCH, FALLBACK, "kup-deadline.service")
+
+_LAST_WORD = 10  # seconds between the restored application and the last line of the timeline, at most
+
+
+def start(unit, arguments):
+    """Start ``node ARGUMENTS`` as the transient service ``unit``; it needs neither this process nor a controller.
+
+    Returns as soon as it runs. It is not collected when it fails: ``systemctl status`` tells, until the next start.
+
+    :raises KupError: systemd could not start it, e.g. because the runtime is not installed.
+    """
+    run(["systemctl", "reset-failed", unit], check=False)
+    command = ["systemd-run", "--quiet", f"--unit={unit}", "--property=Type=exec", "--", f"{RUNTIME}/node", *arguments]
+    run(command)
+
+
+def status():
+    """What came of the last switch of this node.
+
+    :returns: dict with ``record`` (see `_record.Record.as_dict`), ``boot_id``, ``kernel``, ``timeline`` (list of
+        events), ``phases`` and ``outage_s`` of the last freeze (seconds), ``bytes`` (of images) and ``units`` (dicts
+        with ``unit``, ``state`` and ``main_pid``).
+    """
+    record = _record.load()
+    boot = _timeline.boot_id()
+    give_up = time.monotonic() + _LAST_WORD
+    while True:
+        events = _timeline.events(record["CHECKPOINT"]) if record else []
+        # The record moves on a moment before the timeline is complete.
+        complete = any(event["event"] == "arrived" and event["boot"] == boot for event in events)
+        if complete or not os.path.exists(f"{RUN}/arrived") or time.monotonic() > give_up:
+            break
+        time.sleep(0.1)
+    return {
+        "record": record.as_dict(),
+        "boot_id": boot,
+        "kernel": _kernels.running(),
+        "timeline": events,
+        "phases": _timeline.phases(events),
+        "outage_s": _timeline.outage(events),
+        "bytes": int(record["BYTES"] or 0),
+        "units": [_state(name) for name in record.units],
+    }
+
+
+def _state(name):
+    unit = Unit(name)
+    return {"unit": unit.name, "state": unit.properties["ActiveState"], "main_pid": unit.main_pid}
+
+
+def uptime():
+    """Seconds since the kernel started."""
+    return float(read_text("/proc/uptime").split()[0])
