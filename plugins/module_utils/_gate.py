@@ -14,7 +14,7 @@ import urllib.error
 import urllib.request
 
 from ._errors import KupError
-from ._files import read_text, write_file
+from ._files import make_directory, read_text, write_file
 from ._paths import STATE
 from ._run import run
 from ._units import Unit
@@ -41,11 +41,10 @@ def judge(units, ports, commands, uris, numbers):
     return failures + more, compared
 
 
-def remember(numbers):
-    """Save the applications' numbers as they are before the switch; returns them by name."""
-    found = {number["name"]: read_number(number) for number in numbers}
+def remember(found):
+    """Save the applications' numbers as they are before the switch: dict name → number."""
+    make_directory(STATE)
     write_file(_NUMBERS, json.dumps(found))
-    return found
 
 
 def read_number(number):

@@ -110,9 +110,14 @@ def save(record):
     write_file(RECORD, "".join(f"{key}={shlex.quote(record[key])}\n" for key in _KEYS if record[key]))
 
 
+def one_line(reason):
+    """``reason`` as the record can hold it: the shell that writes it again knows no quoting but one pair of quotes."""
+    return " ".join(reason.replace("'", '"').split())
+
+
 def advance(record, phase, reason=""):
     """Go to ``phase`` and save."""
-    record.update(PHASE=phase, REASON=reason)
+    record.update(PHASE=phase, REASON=one_line(reason))
     save(record)
 
 

@@ -91,9 +91,10 @@ def _drop_other_kernels(keep):
             shutil.rmtree(f"{KERNELS}/{name}")
 
 
-def commit():
+def commit(dry=False):
     """Keep the new kernel: from here on the boot loader starts it, and nothing falls back by itself.
 
+    :param dry: only look.
     :returns: whether anything was changed (a committed node stays as it is).
     :raises KupError: the node is not on trial on the new kernel.
     """
@@ -105,6 +106,8 @@ def commit():
             f"This node is in phase {record['PHASE'] or 'none'!r} on kernel {_kernels.running()}, expected 'trial' on "
             f"{record['KERNEL_NEW'] or 'a new kernel'}; there is nothing to commit."
         )
+    if dry:
+        return True
     run(["systemctl", "stop", "kup-deadline.timer"])
     _bootloader.unpin(record["KERNEL_NEW"])
     _timeline.mark("committed")
@@ -113,17 +116,27 @@ def commit():
     return True
 
 
-def clean_up(record):
-    """Remove what a finished update leaves: images, boot plan, holds. The record and the preserved kernel stay."""
+def clean_up(record, dry=False):
+    """Remove what a finished update leaves: images, boot plan, holds. The record and the preserved kernel stay.
+
+    :param dry: only look.
+    :returns: whether there was anything.
+    """
     if record.unfinished or record["PHASE"] == "failed":
         raise KupError(f"The update is in phase {record['PHASE']!r}; what it left behind is still needed.")
-    if record["ID"]:
-        shutil.rmtree(f"{record['IMAGES']}/{record['ID']}", ignore_errors=True)
+    images = f"{record['IMAGES']}/{record['ID']}" if record["ID"] else None
+    staged = record["PHASE"] != "committed" and _kexec.loaded()
+    left = staged or os.path.exists(BOOT) or bool(images and os.path.exists(images))
+    if dry or not left:
+        return left
+    if images:
+        shutil.rmtree(images, ignore_errors=True)
     shutil.rmtree(BOOT, ignore_errors=True)
     _hold.release()
-    if record["PHASE"] != "committed":
+    if staged:
         _kexec.unload()
     run(["systemctl", "daemon-reload"])
     for name in os.listdir(RUN):
         if name != "lock":
             os.unlink(f"{RUN}/{name}")
+    return True

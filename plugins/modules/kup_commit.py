@@ -1,0 +1,100 @@
+#!/usr/bin/python
+# Copyright (c) 2026, the kup.fleet authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kup_commit
+short_description: Keep the new kernel of a node that is on trial, or remove what an undone update left behind
+version_added: 0.1.0
+description:
+  - Ends the trial of a node. From then on the boot loader starts the new kernel, the node does not go back by itself any
+    more, and the checkpoint images, which hold the applications' memory, are removed.
+  - Call it over a fresh connection (M(ansible.builtin.meta) with C(reset_connection)). That the controller can still log
+    in is a part of what is being confirmed.
+options:
+  state:
+    description:
+      - V(committed) keeps the new kernel. It fails on a node that is not on trial.
+      - V(clean) removes what an update left behind that was given up or undone. It fails while an update is under way,
+        and where no restore worked, for then the images are the last copy of the state.
+    type: str
+    choices:
+      - committed
+      - clean
+    default: committed
+  run_id:
+    description:
+      - Id of the rollout that asks. Another rollout is kept away from the node while this one is at work.
+    type: str
+    required: true
+attributes:
+  check_mode:
+    description: Can run in check mode and tell what it would change, without changing it.
+    support: full
+    details: Nothing is changed on the node.
+  diff_mode:
+    description: Returns what was changed in diff mode.
+    support: none
+author:
+  - The kup.fleet maintainers (!UNKNOWN)
+"""
+
+EXAMPLES = r"""
+- name: Log in once more
+  ansible.builtin.meta: reset_connection
+
+- name: Keep the new kernel
+  kup.fleet.kup_commit:
+    run_id: 20260101T120000-3fa9c1
+
+- name: Clean up after a fallback
+  kup.fleet.kup_commit:
+    state: clean
+    run_id: 20260101T120000-3fa9c1
+"""
+
+RETURN = r"""
+record:
+  description: The node's transaction record.
+  type: dict
+  returned: success
+  sample:
+    phase: committed
+    kernel_new: 7.2.12+deb13-cloud-amd64
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.kup.fleet.plugins.module_utils import _lock, _record, _transaction
+from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+
+
+def apply(state, owner, check_mode):
+    with _lock.exclusive():
+        record = _record.load()
+        _record.claim(record, owner)
+        if state == "committed":
+            return _transaction.commit(dry=check_mode)
+        return _transaction.clean_up(record, dry=check_mode)
+
+
+def main():
+    module = AnsibleModule(
+        argument_spec={
+            "state": {"type": "str", "choices": ["committed", "clean"], "default": "committed"},
+            "run_id": {"type": "str", "required": True},
+        },
+        supports_check_mode=True,
+    )
+    try:
+        changed = apply(module.params["state"], module.params["run_id"], module.check_mode)
+        record = _record.load()
+    except KupError as error:
+        module.fail_json(msg=str(error))
+    module.exit_json(changed=changed, record=record.as_dict())
+
+
+if __name__ == "__main__":
+    main()

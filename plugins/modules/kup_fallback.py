@@ -1,0 +1,167 @@
+#!/usr/bin/python
+# Copyright (c) 2026, the kup.fleet authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kup_fallback
+short_description: Take a node that is on trial back to its old kernel, with the newest state of its applications
+version_added: 0.1.0
+description:
+  - Starts the way back on a node that runs the new kernel and has not been committed. The node freezes its applications
+    once more, writes them to disk, jumps into the preserved old kernel and restores them there, all by itself.
+  - A node that is still switching, or already on its way back, is waited for first.
+  - A node on which nothing is to be undone is left as it is.
+  - A node that does not come back makes the task fail. It is never reported as unreachable.
+options:
+  reason:
+    description: Why, in one sentence. It is kept in the node's transaction record.
+    type: str
+    required: true
+  timeout:
+    description: Seconds to wait for the node at most.
+    type: int
+    required: true
+  run_id:
+    description:
+      - Id of the rollout that asks; it is refused while another rollout is at work on the node.
+      - Without it, as when a person undoes an update by hand, no rollout is respected.
+    type: str
+  op:
+    description:
+      - Used by the action plugin of the same name for its call on the node. Not for playbooks.
+    type: str
+    choices:
+      - start
+    default: start
+attributes:
+  check_mode:
+    description: Can run in check mode and tell what it would change, without changing it.
+    support: full
+    details: Nothing is started.
+  diff_mode:
+    description: Returns what was changed in diff mode.
+    support: none
+author:
+  - The kup.fleet maintainers (!UNKNOWN)
+seealso:
+  - module: kup.fleet.kup_switch
+"""
+
+EXAMPLES = r"""
+- name: Go back to the old kernel
+  kup.fleet.kup_fallback:
+    reason: curl reports errors since the switch
+    timeout: 600
+"""
+
+RETURN = r"""
+state:
+  description:
+    - What the node came to.
+    - V(fell_back) - the applications run on the old kernel again.
+    - V(aborted) or V(prepared) or V(none) - the node had not switched, there was nothing to undo.
+    - V(committed) - the update is final, it cannot be undone this way.
+    - V(trial) - the way back was given up and the applications went on with the new kernel.
+    - V(failed) - the applications lost their state and were started fresh.
+    - V(lost) - the node did not come to an end within O(timeout).
+  type: str
+  returned: always
+  sample: fell_back
+record:
+  description: The node's transaction record.
+  type: dict
+  returned: if the node answered
+  sample:
+    phase: trial
+    kernel_old: 6.12.117+deb13-cloud-amd64
+    kernel_new: 7.2.12+deb13-cloud-amd64
+    reason: ""
+boot_id_before:
+  description: Identity of the boot that the node was in when the task began.
+  type: str
+  returned: if the node answered
+boot_id:
+  description: Identity of the boot that the node is in now.
+  type: str
+  returned: if the node answered
+kernel_before:
+  description: Release of the kernel that ran when the task began.
+  type: str
+  returned: if the node answered
+kernel:
+  description: Release of the kernel that runs now.
+  type: str
+  returned: if the node answered
+timeline:
+  description:
+    - What happened when, oldest first. Times of two boots are joined by the hardware clock, so that a difference across
+      a switch is uncertain by one second.
+  type: list
+  elements: dict
+  returned: if the node answered at the end
+  sample:
+    - event: freeze
+      at: 1767268800.123
+      boot: 0f0e9c9e-6c3c-4f4e-8a55-6f1f2b3c4d5e
+phases:
+  description: Seconds of each phase of the last switch, as far as it came.
+  type: dict
+  returned: if the node answered at the end
+  sample:
+    dump_s: 0.912
+    kexec_s: 1.204
+    kernel_s: 1.71
+    early_boot_s: 0.65
+    restore_s: 0.81
+    open_s: 0.02
+outage_s:
+  description: The node's own estimate of the outage in seconds, from the freeze until packets flowed again.
+  type: float
+  returned: if the node answered at the end
+bytes:
+  description: Size of the checkpoint images in bytes.
+  type: int
+  returned: if the node answered at the end
+units:
+  description: The units as they are now, dictionaries with C(unit), C(state) and C(main_pid).
+  type: list
+  elements: dict
+  returned: if the node answered at the end
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.kup.fleet.plugins.module_utils import _chain, _lock, _record
+from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+
+
+def start(reason, owner):
+    with _lock.exclusive():
+        record = _record.take(owner) if owner else _record.load()
+    if record["PHASE"] != "trial":
+        raise KupError(f"This node is in phase {record['PHASE'] or 'none'!r}, expected 'trial'; there is no way back.")
+    _chain.start(_chain.FALLBACK, ["fallback", reason])
+
+
+def main():
+    module = AnsibleModule(
+        argument_spec={
+            "reason": {"type": "str", "required": True},
+            "timeout": {"type": "int", "required": True},
+            "run_id": {"type": "str"},
+            "op": {"type": "str", "choices": ["start"], "default": "start"},
+        },
+        supports_check_mode=True,
+    )
+    try:
+        if not module.check_mode:
+            start(module.params["reason"], module.params["run_id"])
+    except KupError as error:
+        module.fail_json(msg=str(error))
+    module.exit_json(changed=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,174 @@
+#!/usr/bin/python
+# Copyright (c) 2026, the kup.fleet authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kup_preflight
+short_description: Tell whether a node is fit for a kernel update
+version_added: 0.1.0
+description:
+  - Looks at the kernels, CRIU, kexec, the boot loader, the disk and every process, descriptor and mapping of the units,
+    and says in sentences what stands in the way of an update.
+  - Changes nothing, and does not fail because of what it finds, so that the caller can collect the findings of a whole
+    fleet. It fails on wrong arguments.
+options:
+  kernel:
+    description:
+      - The kernel to update to, V(newest), a series such as V(7.2), or a whole release.
+    type: str
+    required: true
+  units:
+    description: Services that are to keep their state.
+    type: list
+    elements: str
+    required: true
+  images_dir:
+    description: Directory that is going to hold the checkpoint images. It needs not exist yet.
+    type: path
+    required: true
+  run_id:
+    description:
+      - Id of the rollout that asks. Another rollout is kept away from the node while this one is at work.
+    type: str
+    required: true
+attributes:
+  check_mode:
+    description: Can run in check mode and tell what it would change, without changing it.
+    support: full
+    details: Nothing is changed on the node.
+  diff_mode:
+    description: Returns what was changed in diff mode.
+    support: none
+author:
+  - The kup.fleet maintainers (!UNKNOWN)
+"""
+
+EXAMPLES = r"""
+- name: Judge the node
+  kup.fleet.kup_preflight:
+    kernel: "7.2"
+    units:
+      - memcached.service
+    images_dir: /var/lib/kup/images
+    run_id: 20260101T120000-3fa9c1
+  register: preflight
+
+- name: Refuse an unfit node
+  ansible.builtin.assert:
+    that: preflight.fit
+    fail_msg: "{{ preflight.problems }}"
+"""
+
+RETURN = r"""
+fit:
+  description: Whether nothing stands in the way. Missing packages do not count, for they can be installed.
+  type: bool
+  returned: always
+problems:
+  description: What stands in the way, a sentence each.
+  type: list
+  elements: str
+  returned: always
+target:
+  description: Release of the installed kernel that O(kernel) means. V(none) where it has to be installed.
+  type: str
+  returned: always
+  sample: 7.2.12+deb13-cloud-amd64
+package:
+  description: Package that would bring the kernel, if it is not installed.
+  type: str
+  returned: always
+  sample: linux-image-7.2.12+deb13-cloud-amd64
+needs_update:
+  description: Whether the node runs another kernel, or is still on trial on this one.
+  type: bool
+  returned: always
+missing:
+  description: Debian packages that the node needs and does not have.
+  type: list
+  elements: str
+  returned: always
+units:
+  description:
+    - A verdict for each unit, a dictionary with RV(units[].unit), RV(units[].movable), RV(units[].rss_bytes),
+      RV(units[].processes) and RV(units[].problems).
+  type: list
+  elements: dict
+  returned: always
+  contains:
+    unit:
+      description: Full name of the unit.
+      type: str
+      returned: always
+    movable:
+      description: Whether its state can be carried over.
+      type: bool
+      returned: always
+    rss_bytes:
+      description: Resident memory of all its processes, in bytes.
+      type: int
+      returned: always
+    processes:
+      description: Number of its processes.
+      type: int
+      returned: always
+    connections:
+      description: Number of its sockets that have a peer.
+      type: int
+      returned: if the unit is active
+    problems:
+      description: What stands in the way, a sentence each.
+      type: list
+      elements: str
+      returned: always
+    details:
+      description: The same as dictionaries with C(unit), C(process), C(object), C(why) and C(help).
+      type: list
+      elements: dict
+      returned: if the unit is active
+disk_needed:
+  description: Room that images and kernels need, in bytes.
+  type: int
+  returned: always
+disk_free:
+  description: Free room at O(images_dir), in bytes.
+  type: int
+  returned: always
+criu:
+  description: Version of CRIU. V(none) where it is missing or not needed.
+  type: str
+  returned: always
+phase:
+  description: Phase of the node's transaction record, empty where there is none.
+  type: str
+  returned: always
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.kup.fleet.plugins.module_utils import _preflight
+from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+
+
+def main():
+    module = AnsibleModule(
+        argument_spec={
+            "kernel": {"type": "str", "required": True},
+            "units": {"type": "list", "elements": "str", "required": True},
+            "images_dir": {"type": "path", "required": True},
+            "run_id": {"type": "str", "required": True},
+        },
+        supports_check_mode=True,
+    )
+    wanted = module.params
+    try:
+        verdict = _preflight.examine(wanted["kernel"], wanted["units"], wanted["images_dir"], wanted["run_id"])
+    except KupError as error:
+        module.fail_json(msg=str(error))
+    module.exit_json(changed=False, fit=not verdict["problems"], **verdict)
+
+
+if __name__ == "__main__":
+    main()

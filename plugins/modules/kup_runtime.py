@@ -1,0 +1,85 @@
+#!/usr/bin/python
+# Copyright (c) 2026, the kup.fleet authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kup_runtime
+short_description: Install on a node what brings its applications back without a controller
+version_added: 0.1.0
+description:
+  - Installs the library of this collection, the shell beside it and a systemd generator on the node. They freeze the
+    applications, and in the next boot bring them back, while no controller is there.
+  - The files come from the collection on the controller; nothing is downloaded.
+  - The generator does nothing in a boot in which no update is under way.
+options:
+  state:
+    description:
+      - V(present) installs, and removes files that an older version of the collection has left.
+      - V(absent) removes all of it. It is refused while an update is under way.
+    type: str
+    choices: [present, absent]
+    default: present
+  library:
+    description: Texts of the library's files by name. Filled in by the action plugin; a playbook does not give it.
+    type: dict
+    default: {}
+  node:
+    description: Texts of the node's own files by name. Filled in by the action plugin; a playbook does not give it.
+    type: dict
+    default: {}
+attributes:
+  check_mode:
+    description: Can run in check mode and say whether the node would be changed.
+    support: full
+author:
+  - The kup.fleet maintainers
+"""
+
+EXAMPLES = r"""
+- name: Install the node's side of a kernel update
+  kup.fleet.kup_runtime:
+
+- name: Remove it
+  kup.fleet.kup_runtime:
+    state: absent
+"""
+
+RETURN = r"""
+files:
+  description: Paths that were written or removed, or would be in check mode.
+  returned: success
+  type: list
+  elements: str
+  sample: [/usr/local/lib/kup/kup/_record.py]
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.kup.fleet.plugins.module_utils import _runtime
+from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+
+
+def main():
+    module = AnsibleModule(
+        argument_spec={
+            "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+            "library": {"type": "dict", "default": {}},
+            "node": {"type": "dict", "default": {}},
+        },
+        supports_check_mode=True,
+    )
+    wanted = {}
+    if module.params["state"] == "present":
+        wanted = _runtime.layout(module.params["library"], module.params["node"])
+    try:
+        files = _runtime.install(wanted, dry=module.check_mode)
+    except (KupError, OSError) as error:
+        module.fail_json(msg=str(error))
+    module.exit_json(changed=bool(files), files=files)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+#!/usr/bin/python
+# Copyright (c) 2026, the kup.fleet authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kup_stage
+short_description: Stage the new and the running kernel for a switch
+version_added: 0.1.0
+description:
+  - Copies the new kernel and the running one, each with what it boots with, to a place of their own, proves that both can
+    be loaded with kexec, makes the running kernel the boot loader's default until commit, and opens the node's
+    transaction record in phase C(prepared).
+  - The applications are not touched, and nothing happens to the node until M(kup.fleet.kup_switch) is called, which may
+    be hours later.
+options:
+  kernel:
+    description: Release of the installed kernel to update to, as M(kup.fleet.kup_preflight) returned it.
+    type: str
+    required: true
+  units:
+    description: Services that are to keep their state.
+    type: list
+    elements: str
+    required: true
+  engine:
+    description:
+      - How memory gets from one kernel to the other. V(auto) takes the best that the node allows.
+    type: str
+    choices:
+      - auto
+      - criu
+    required: true
+  images_dir:
+    description: Directory for the checkpoint images, on a local disk.
+    type: path
+    required: true
+  initramfs:
+    description:
+      - What the kernels boot with. V(auto) takes none where the kernel mounts its root file system by itself, else
+        V(host-only), an initramfs with the drivers of this node; V(distribution) takes the one in /boot.
+    type: str
+    choices:
+      - auto
+      - host-only
+      - distribution
+    required: true
+  restore_timeout:
+    description: Seconds that restoring one unit may take before the node goes back.
+    type: int
+    required: true
+  commit_timeout:
+    description: Seconds after the new kernel's start at which a node that nobody has committed goes back.
+    type: int
+    required: true
+  run_id:
+    description:
+      - Id of the rollout that asks. Another rollout is kept away from the node while this one is at work.
+    type: str
+    required: true
+attributes:
+  check_mode:
+    description: Can run in check mode and tell what it would change, without changing it.
+    support: full
+    details: Nothing is changed on the node. Kernels that look staged are not loaded once more to prove it.
+  diff_mode:
+    description: Returns what was changed in diff mode.
+    support: none
+author:
+  - The kup.fleet maintainers (!UNKNOWN)
+"""
+
+EXAMPLES = r"""
+- name: Stage both kernels
+  kup.fleet.kup_stage:
+    kernel: 7.2.12+deb13-cloud-amd64
+    units:
+      - memcached.service
+    engine: auto
+    images_dir: /var/lib/kup/images
+    initramfs: auto
+    restore_timeout: 120
+    commit_timeout: 600
+    run_id: 20260101T120000-3fa9c1
+"""
+
+RETURN = r"""
+record:
+  description: The node's transaction record. In check mode, the one that there is.
+  type: dict
+  returned: success
+  sample:
+    phase: prepared
+    kernel_old: 6.12.117+deb13-cloud-amd64
+    kernel_new: 7.2.12+deb13-cloud-amd64
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.kup.fleet.plugins.module_utils import _engines, _lock, _record, _transaction, _units
+from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+
+
+def stage(wanted, check_mode):
+    arguments = {
+        "target": wanted["kernel"],
+        "units": [_units.full_name(name) for name in wanted["units"]],
+        "engine": _engines.choose(wanted["engine"]),
+        "images": wanted["images_dir"],
+        "restore_timeout": wanted["restore_timeout"],
+        "commit_timeout": wanted["commit_timeout"],
+        "owner": wanted["run_id"],
+    }
+    if check_mode:
+        return not _transaction.is_staged(**arguments)
+    with _lock.exclusive():
+        return _transaction.stage(initramfs=wanted["initramfs"], **arguments)
+
+
+def main():
+    module = AnsibleModule(
+        argument_spec={
+            "kernel": {"type": "str", "required": True},
+            "units": {"type": "list", "elements": "str", "required": True},
+            "engine": {"type": "str", "choices": ["auto", "criu"], "required": True},
+            "images_dir": {"type": "path", "required": True},
+            "initramfs": {"type": "str", "choices": ["auto", "host-only", "distribution"], "required": True},
+            "restore_timeout": {"type": "int", "required": True},
+            "commit_timeout": {"type": "int", "required": True},
+            "run_id": {"type": "str", "required": True},
+        },
+        supports_check_mode=True,
+    )
+    try:
+        changed = stage(module.params, module.check_mode)
+        record = _record.load()
+    except KupError as error:
+        module.fail_json(msg=str(error))
+    module.exit_json(changed=changed, record=record.as_dict())
+
+
+if __name__ == "__main__":
+    main()

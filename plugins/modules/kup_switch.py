@@ -1,0 +1,179 @@
+#!/usr/bin/python
+# Copyright (c) 2026, the kup.fleet authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kup_switch
+short_description: Switch a node to its staged kernel and wait for what comes of it
+version_added: 0.1.0
+description:
+  - Starts the switch on a node that M(kup.fleet.kup_stage) has prepared. The node freezes its applications, writes them
+    to disk, jumps into the new kernel and restores them there, all by itself; the controller only watches.
+  - The task ends when the applications run on the new kernel, or as soon as it is clear that they do not. The node is
+    then on trial and goes back by itself unless M(kup.fleet.kup_commit) is called in time.
+  - A node that does not come back makes the task fail. It is never reported as unreachable, so that C(rescue) runs.
+  - On a node that is on trial already nothing is started. On one that is just switching, the task waits with it.
+options:
+  timeout:
+    description: Seconds to wait for the node at most.
+    type: int
+    required: true
+  run_id:
+    description:
+      - Id of the rollout that asks. Another rollout is kept away from the node while this one is at work.
+    type: str
+    required: true
+  op:
+    description:
+      - Used by the action plugin of the same name for its two calls on the node. Not for playbooks.
+    type: str
+    choices:
+      - start
+      - status
+    default: start
+attributes:
+  check_mode:
+    description: Can run in check mode and tell what it would change, without changing it.
+    support: full
+    details: Nothing is started.
+  diff_mode:
+    description: Returns what was changed in diff mode.
+    support: none
+author:
+  - The kup.fleet maintainers (!UNKNOWN)
+notes:
+  - Runs as an action plugin on the controller, which must stay connected to the node only in order to see the result.
+seealso:
+  - module: kup.fleet.kup_stage
+  - module: kup.fleet.kup_commit
+  - module: kup.fleet.kup_fallback
+"""
+
+EXAMPLES = r"""
+- name: Switch to the new kernel
+  kup.fleet.kup_switch:
+    timeout: 600
+    run_id: 20260101T120000-3fa9c1
+  register: switch
+
+- name: Say how long the applications were away
+  ansible.builtin.debug:
+    msg: "{{ switch.state }} on {{ switch.kernel }} after {{ switch.outage_s }} s"
+"""
+
+RETURN = r"""
+state:
+  description:
+    - What the node came to.
+    - V(trial) - the applications run on the new kernel.
+    - V(aborted) - it was given up and the applications went on as before.
+    - V(fell_back) - the applications run on the old kernel again.
+    - V(failed) - the applications lost their state and were started fresh.
+    - V(lost) - the node did not come to an end within O(timeout).
+  type: str
+  returned: always
+  sample: trial
+record:
+  description: The node's transaction record.
+  type: dict
+  returned: if the node answered
+  sample:
+    phase: trial
+    kernel_old: 6.12.117+deb13-cloud-amd64
+    kernel_new: 7.2.12+deb13-cloud-amd64
+    reason: ""
+boot_id_before:
+  description: Identity of the boot that the node was in when the task began.
+  type: str
+  returned: if the node answered
+boot_id:
+  description: Identity of the boot that the node is in now.
+  type: str
+  returned: if the node answered
+kernel_before:
+  description: Release of the kernel that ran when the task began.
+  type: str
+  returned: if the node answered
+kernel:
+  description: Release of the kernel that runs now.
+  type: str
+  returned: if the node answered
+timeline:
+  description:
+    - What happened when, oldest first. Times of two boots are joined by the hardware clock, so that a difference across
+      a switch is uncertain by one second.
+  type: list
+  elements: dict
+  returned: if the node answered at the end
+  sample:
+    - event: freeze
+      at: 1767268800.123
+      boot: 0f0e9c9e-6c3c-4f4e-8a55-6f1f2b3c4d5e
+phases:
+  description: Seconds of each phase of the last switch, as far as it came.
+  type: dict
+  returned: if the node answered at the end
+  sample:
+    dump_s: 0.912
+    kexec_s: 1.204
+    kernel_s: 1.71
+    early_boot_s: 0.65
+    restore_s: 0.81
+    open_s: 0.02
+outage_s:
+  description: The node's own estimate of the outage in seconds, from the freeze until packets flowed again.
+  type: float
+  returned: if the node answered at the end
+bytes:
+  description: Size of the checkpoint images in bytes.
+  type: int
+  returned: if the node answered at the end
+units:
+  description: The units as they are now, dictionaries with C(unit), C(state) and C(main_pid).
+  type: list
+  elements: dict
+  returned: if the node answered at the end
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.kup.fleet.plugins.module_utils import _chain, _lock, _record
+from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+
+
+def start(owner):
+    with _lock.exclusive():
+        record = _record.take(owner)
+    if record["PHASE"] != "prepared":
+        raise KupError(
+            f"This node is in phase {record['PHASE'] or 'none'!r}, expected 'prepared'; stage the kernels with kup_stage first."
+        )
+    _chain.start(_chain.SWITCH, ["switch"])
+    return {"changed": True}
+
+
+def main():
+    module = AnsibleModule(
+        argument_spec={
+            "timeout": {"type": "int", "required": True},
+            "run_id": {"type": "str", "required": True},
+            "op": {"type": "str", "choices": ["start", "status"], "default": "start"},
+        },
+        supports_check_mode=True,
+    )
+    try:
+        if module.params["op"] == "status":
+            result = _chain.status()
+        elif module.check_mode:
+            result = {"changed": True}
+        else:
+            result = start(module.params["run_id"])
+    except KupError as error:
+        module.fail_json(msg=str(error))
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()
