@@ -34,8 +34,11 @@ attributes:
   check_mode:
     description: Can run in check mode and say whether the node would be changed.
     support: full
+  diff_mode:
+    description: Returns what was changed in diff mode.
+    support: none
 author:
-  - The kup.fleet maintainers
+  - The kup.fleet maintainers (!UNKNOWN)
 """
 
 EXAMPLES = r"""

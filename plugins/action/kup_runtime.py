@@ -1,0 +1,24 @@
+# Copyright (c) 2026, the kup.fleet authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ansible_collections.kup.fleet.plugins.plugin_utils._node import NodeAction
+
+_COLLECTION = Path(__file__).parents[2]
+
+
+class ActionModule(NodeAction):
+    """Sends the library and the node's shell in one go: thirty files by the copy module take a minute."""
+
+    def module_arguments(self):
+        return self._task.args | {"library": _texts("plugins/module_utils"), "node": _texts("files/node")}
+
+
+def _texts(directory):
+    """Files of a directory of this collection: dict name → text."""
+    files = (path for path in (_COLLECTION / directory).iterdir() if path.is_file())
+    return {path.name: path.read_text(encoding="utf-8") for path in files}

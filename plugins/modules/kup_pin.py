@@ -1,0 +1,69 @@
+#!/usr/bin/python
+# Copyright (c) 2026, the kup.fleet authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kup_pin
+short_description: Keep the running kernel the boot loader's default while another is installed
+version_added: 0.1.0
+description:
+  - Makes the running kernel what GRUB boots, whatever kernels are installed from now on. A package of a newer kernel
+    would otherwise make that one the default before it has been tried.
+  - M(kup.fleet.kup_commit) gives the default to the new kernel.
+  - Does nothing on a node that is on trial on its new kernel, for its default is the old one.
+attributes:
+  check_mode:
+    description: Can run in check mode and say whether the default would be changed.
+    support: full
+  diff_mode:
+    description: Returns what was changed in diff mode.
+    support: none
+author:
+  - The kup.fleet maintainers (!UNKNOWN)
+"""
+
+EXAMPLES = r"""
+- name: Keep the running kernel the boot loader's default
+  kup.fleet.kup_pin:
+"""
+
+RETURN = r"""
+entry:
+  description: GRUB's id of the running kernel's entry.
+  returned: success
+  type: str
+  sample: gnulinux-advanced-0f0e9c9e>gnulinux-6.12.117+deb13-cloud-amd64-advanced-0f0e9c9e
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.kup.fleet.plugins.module_utils import _bootloader, _kernels, _lock, _record
+from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+
+
+def pin(check_mode):
+    running = _kernels.running()
+    entry = _bootloader.entry(running)
+    record = _record.load()
+    if record.unfinished and record["PHASE"] != "prepared":
+        return False, entry
+    if check_mode:
+        return not _bootloader.pinned() or _bootloader.default() != entry, entry
+    with _lock.exclusive():
+        return _bootloader.pin(running), entry
+
+
+def main():
+    module = AnsibleModule(argument_spec={}, supports_check_mode=True)
+    try:
+        changed, entry = pin(module.check_mode)
+    except KupError as error:
+        module.fail_json(msg=str(error))
+    module.exit_json(changed=changed, entry=entry)
+
+
+if __name__ == "__main__":
+    main()
