@@ -95,7 +95,7 @@ def go_back(reason):
             f"This node cannot fall back in phase {record['PHASE'] or 'none'!r}, expected 'trial' "
             "(after the new kernel's start and before the commit)."
         )
-    record["REASON"] = reason
+    record["REASON"] = _record.one_line(reason)
     _record.save(record)
     _kexec.unload()
     depart(record, record["KERNEL_OLD"], "returning")
