@@ -67,6 +67,7 @@ record:
 """
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.kup.fleet.plugins.module_utils import _lock, _record, _transaction
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 

@@ -152,6 +152,7 @@ numbers:
 """
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.kup.fleet.plugins.module_utils import _gate
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 
@@ -202,10 +203,8 @@ def main():
         supports_check_mode=True,
     )
     try:
-        if module.params["state"] == "remember":
-            result = remember(module.params["numbers"], module.check_mode)
-        else:
-            result = judge(module.params)
+        remembering = module.params["state"] == "remember"
+        result = remember(module.params["numbers"], module.check_mode) if remembering else judge(module.params)
     except KupError as error:
         module.fail_json(msg=str(error))
     if result["failures"]:

@@ -72,6 +72,11 @@ problems:
   type: list
   elements: str
   returned: always
+running:
+  description: Release of the running kernel.
+  type: str
+  returned: always
+  sample: 6.12.117+deb13-cloud-amd64
 target:
   description: Release of the installed kernel that O(kernel) means. V(none) where it has to be installed.
   type: str
@@ -148,6 +153,7 @@ phase:
 """
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.kup.fleet.plugins.module_utils import _preflight
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 

@@ -98,6 +98,7 @@ record:
 """
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.kup.fleet.plugins.module_utils import _engines, _lock, _record, _transaction, _units
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 

@@ -139,6 +139,7 @@ units:
 """
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.kup.fleet.plugins.module_utils import _chain, _lock, _record
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 

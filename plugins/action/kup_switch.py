@@ -1,0 +1,55 @@
+# Copyright (c) 2026, the kup.fleet authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Switch a node to its staged kernel and watch; the module of the same name has the documentation."""
+
+from __future__ import annotations
+
+from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.plugin_utils._wait import WaitingAction
+
+
+class ActionModule(WaitingAction):
+    _VALID_ARGS = frozenset(("timeout", "run_id"))
+
+    def follow(self):
+        run_id = self._task.args.get("run_id")
+        first = self.settle(lambda sight: sight.state() is not None or sight.busy or sight.phase == "switching")
+        if first is None:
+            return {**self.outcome(None, "lost", run_id), "failed": True, "msg": f"Nothing was started. {self.lost()}"}
+        if first.state() not in (None, "trial"):
+            if self._task.check_mode:
+                # Whatever the phase is: staging, too, was only looked at.
+                return {"changed": True, "state": "prepared"}
+            self.start("kup.fleet.kup_switch", {"timeout": self._seconds(), "run_id": run_id})
+        last = self.settle()
+        if last is None:
+            sight = self.look()
+            return {**self.outcome(sight, "lost", run_id), "failed": True, "msg": self.lost()}
+        state, sentence = _verdict(last, restarted=last.boot_id != first.boot_id)
+        result = self.outcome(last, state, run_id)
+        return {**result, "failed": True, "msg": sentence} if sentence else result
+
+
+def _verdict(sight, restarted):
+    """(state, what is wrong: a sentence or None) of a node that has come to an end."""
+    state, reason = sight.state(), sight.record["REASON"] or "no reason is known"
+    if state == "trial":
+        return state, None
+    if state == "aborted":
+        return state, f"The switch was given up, the applications went on as before: {reason}"
+    if state == "fell_back":
+        return state, f"The node is back on kernel {sight.kernel}: {reason}"
+    if state == "failed":
+        return state, f"The applications lost their state: {reason}"
+    if state in ("prepared", "interrupted") and restarted:
+        return (
+            "failed",
+            f"The node restarted on kernel {sight.kernel} before the checkpoint was complete, its units started fresh.",
+        )
+    if state == "prepared":
+        return "aborted", "The switch did not begin; 'journalctl --unit=kup-switch' on the node says why."
+    if state == "interrupted":
+        return "failed", "The switch was ended while it wrote the checkpoint; look at 'journalctl --unit=kup-switch'."
+    raise KupError(f"The node is in phase {state!r} after the switch, expected 'trial'; another run was at work.")

@@ -1,0 +1,206 @@
+# Copyright (c) 2026, the kup.fleet authors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Watch a node that changes its kernel: what the two waiting action plugins share.
+
+``ansible.builtin.reboot`` backs off up to 12 seconds, raises connection errors (the node is then *unreachable*, and
+neither rescue nor always runs for it), and cannot tell the new kernel from a crash back into the old one. Here every
+error of a look means "not back yet", looks come at a steady pace, and the node's own record says what has happened.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import time
+
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+
+from ansible_collections.kup.fleet.plugins.module_utils import _sight
+from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+
+_PACE = 0.5  # seconds between two looks
+
+# Seconds after which a look is given up. Over a connection that answered a moment ago: it is dead, for its peer has
+# gone away without a word. Over a new one: long enough for a login to a node that is still booting.
+_STALE, _FRESH = 6, 20
+_CONNECT = 5  # seconds until the node's ssh server has to greet
+_MODULE = 90  # seconds for a module, which is more than a look
+
+_TRIES = 3  # for what must be asked once the node is back
+
+
+class _TooLong(BaseException):
+    """The time of `_within` is over. No Exception: a connection plugin must not take it for its own and try again."""
+
+
+@contextlib.contextmanager
+def _within(seconds):
+    """Raise `_TooLong` after ``seconds``; a time limit of the task itself (keyword ``timeout``) stays in force."""
+
+    def ring(_signal, _frame):
+        raise _TooLong
+
+    began = time.monotonic()
+    handler = signal.signal(signal.SIGALRM, ring)
+    left, _interval = signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, handler)
+        if left:
+            signal.setitimer(signal.ITIMER_REAL, max(left - (time.monotonic() - began), 0.001))
+
+
+class WaitingAction(ActionBase):
+    """An action that follows a node through a switch. Subclasses define ``follow``."""
+
+    _supports_async = False
+    _supports_check_mode = True
+    _VALID_ARGS = frozenset()
+
+    _answering = (
+        False  # the last look was answered, so the connection may be a shared one that is older than the switch
+    )
+    _trouble = ""
+    _told = ""
+
+    def run(self, tmp=None, task_vars=None):
+        del tmp
+        result = super().run(None, task_vars)
+        self._task_vars = task_vars
+        self._deadline = time.monotonic() + self._seconds()
+        self._first = None
+        try:
+            with self._impatient():
+                result.update(self.follow())
+        except KupError as error:
+            result.update(failed=True, msg=str(error))
+        return result
+
+    def follow(self):
+        """Do the work; returns the result's keys.
+
+        :raises KupError: it cannot be done.
+        """
+        raise NotImplementedError
+
+    def _seconds(self):
+        value = self._task.args.get("timeout")
+        try:
+            seconds = int(value)
+        except (TypeError, ValueError):
+            seconds = 0
+        if seconds <= 0:
+            raise KupError(f"timeout is {value!r}, expected a number of seconds greater than 0.")
+        return seconds
+
+    @contextlib.contextmanager
+    def _impatient(self):
+        """Let the connection plugin neither wait long for a node that is away nor repeat by itself."""
+        wanted = {"timeout": _CONNECT, "reconnection_retries": 0}
+        names = [name for name in wanted if self._connection.has_option(name)]
+        before = {name: self._connection.get_option(name) for name in names}
+        try:
+            for name in names:
+                self._connection.set_option(name, wanted[name])
+            yield
+        finally:
+            for name in names:
+                self._connection.set_option(name, before[name])
+
+    def look(self):
+        """One `Sight` of the node; None if it does not answer.
+
+        :raises KupError: it answers, and its record is broken.
+        """
+        sight = self._attempt(
+            _STALE if self._answering else _FRESH, lambda: self._low_level_execute_command(_sight.COMMAND)
+        )
+        sight = _sight.parse(sight["stdout"]) if sight else None
+        self._answering = sight is not None
+        self._first = self._first or sight
+        self._tell(sight.text() if sight else "no answer")
+        return sight
+
+    def _attempt(self, seconds, call):
+        """Result of ``call``, or None after any error of the connection or ``seconds``."""
+        try:
+            with _within(seconds):
+                return call()
+        except _TooLong:
+            self._trouble = f"no answer within {seconds} s"
+        except Exception as error:  # a connection plugin may raise anything when its peer goes away
+            self._trouble = " ".join(str(error).split())
+        # What is shared (ControlPersist) may lead to a boot that is gone: the next attempt logs in anew.
+        with contextlib.suppress(_TooLong, Exception), _within(_STALE):
+            self._connection.reset()
+        return None
+
+    def _tell(self, text):
+        """Show ``text`` if it is news."""
+        if text != self._told:
+            self._told = text
+            Display().display(f"{self._task_vars['inventory_hostname']}: {text}")
+
+    def settle(self, wanted=lambda sight: sight.state() is not None):
+        """Look until ``wanted(sight)``; returns that sight, or None when the time is over."""
+        while True:
+            sight = self.look()
+            if sight and wanted(sight):
+                return sight
+            if time.monotonic() > self._deadline:
+                return None
+            time.sleep(_PACE)
+
+    def start(self, module, arguments):
+        """Run ``module`` with ``op: start``.
+
+        The node may jump before the answer is here: no answer is no failure, the looks that follow will tell.
+
+        :raises KupError: the module refused.
+        """
+        answer = self._module(module, {**arguments, "op": "start"})
+        if answer and answer.get("failed"):
+            raise KupError(answer.get("msg") or f"{module} failed without a message.")
+        return answer
+
+    def _module(self, name, arguments):
+        self._connection._shell.tmpdir = None  # the one of another boot may be gone
+        answer = self._attempt(
+            _MODULE,
+            lambda: self._execute_module(module_name=name, module_args=arguments, task_vars=self._task_vars),
+        )
+        # What a dying node leaves of a module's output has no message that anybody could use.
+        return None if answer and "module_stdout" in answer and "MODULE FAILURE" in str(answer.get("msg")) else answer
+
+    def outcome(self, sight, state, run_id):
+        """The result's keys for the end ``state``; ``sight`` is the last one, or None."""
+        first = self._first
+        found = {"state": state, "changed": bool(first and sight and first.record != sight.record)}
+        if first:
+            found.update(boot_id_before=first.boot_id, kernel_before=first.kernel)
+        if sight:
+            found.update(boot_id=sight.boot_id, kernel=sight.kernel, record=sight.record.as_dict())
+            found.update(self._status(run_id))
+        return found
+
+    def _status(self, run_id):
+        for _attempt in range(_TRIES):
+            answer = self._module(
+                "kup.fleet.kup_switch", {"op": "status", "run_id": run_id or "", "timeout": self._seconds()}
+            )
+            if answer and not answer.get("failed"):
+                keys = ("record", "boot_id", "kernel", "timeline", "phases", "outage_s", "bytes", "units")
+                return {key: answer[key] for key in keys}
+        return {}
+
+    def lost(self):
+        """Sentence for a node that did not come to an end in time."""
+        seconds = self._seconds()
+        if self._answering:
+            return f"The node came to no end within {seconds} s, it answers with: {self._told}; look at its journal."
+        return f"The node did not answer within {seconds} s ({self._trouble}); look at its console."
