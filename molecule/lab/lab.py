@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -191,7 +192,9 @@ def wait(args):
 
 def execute(args):
     lab = Lab(args.name)
-    argv = lab.ssh(lab.machine(args.node), args.command)
+    # One word is a line for the node's shell; several are one command whose words stay what they are.
+    command = args.command if len(args.command) < 2 else [shlex.join(args.command)]
+    argv = lab.ssh(lab.machine(args.node), command)
     os.execvp(argv[0], argv)
 
 

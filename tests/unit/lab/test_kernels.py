@@ -1,0 +1,128 @@
+"""Where the lab's packages come from: apt sources of both formats, kernel series, what rotation took away."""
+
+import pathlib
+import sys
+
+import pytest
+
+# The lab is a folder of scripts, not an installed package.
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "molecule" / "lab"))
+
+import kernels
+import mirror
+from command import LabError
+
+DEB822 = """\
+Types: deb
+# A comment between fields.
+URIs: http://archive.invalid/debian/
+Suites: bookworm bookworm-updates
+Components: main
+
+Types: deb
+URIs: http://archive.invalid/security
+Suites: bookworm-security
+Components: main
+
+Enabled: no
+Types: deb
+URIs: http://disabled.invalid/debian
+Suites: bookworm
+"""
+
+ONE_LINE = """\
+# deb http://comment.invalid/debian bookworm main
+deb-src http://source.invalid/debian bookworm main
+deb [arch=amd64 signed-by=/k.gpg] http://archive.invalid/debian bookworm main contrib
+deb http://archive.invalid/security bookworm-security main
+"""
+
+
+@pytest.fixture(name="etc_apt")
+def _etc_apt(tmp_path, monkeypatch):
+    monkeypatch.delenv("KUP_LAB_MIRROR", raising=False)
+    monkeypatch.delenv("KUP_LAB_MIRROR_SECURITY", raising=False)
+    monkeypatch.setattr(mirror, "_codename", lambda: "bookworm")
+    (tmp_path / "sources.list.d").mkdir()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("sources.list.d/debian.sources", DEB822), ("sources.list", ONE_LINE)],
+    ids=["deb822", "one-line"],
+)
+def test_archives_come_from_the_machines_own_sources(etc_apt, name, text):
+    (etc_apt / name).write_text(text, encoding="utf-8")
+    assert mirror.archives(etc_apt) == ("http://archive.invalid/debian", "http://archive.invalid/security")
+
+
+def test_variable_overrules_the_sources(etc_apt, monkeypatch):
+    (etc_apt / "sources.list").write_text(ONE_LINE, encoding="utf-8")
+    monkeypatch.setenv("KUP_LAB_MIRROR", "http://other.invalid/debian/")
+    assert mirror.archives(etc_apt) == ("http://other.invalid/debian", "http://other.invalid/debian-security")
+
+
+def test_machine_without_a_debian_archive_is_told_which_variable_to_set(etc_apt):
+    with pytest.raises(LabError, match="KUP_LAB_MIRROR"):
+        mirror.archives(etc_apt)
+
+
+def _image(release, version, *depends):
+    return {
+        "Package": f"linux-image-{release}",
+        "Version": version,
+        "Depends": ", ".join(depends),
+        "Filename": f"pool/{release}",
+    }
+
+
+def _modules(release):
+    return {"Package": f"linux-modules-{release}", "Version": "1", "Filename": f"pool/modules-{release}"}
+
+
+@pytest.fixture(name="archive")
+def _archive(monkeypatch):
+    """A mirror that lists three kernels; gone from it are the files in the returned set."""
+    new, middle, old = (f"6.12.{point}+deb13-cloud-amd64" for point in (101, 99, 9))
+    listed = [
+        _image(old, "6.12.9-1"),
+        _image(new, "6.12.101-1", f"linux-modules-{new} (= 6.12.101-1)"),
+        _image(middle, "6.12.99-1", f"linux-modules-{middle} (= 6.12.99-1)"),
+        _modules(middle),
+        _modules(new),
+    ]
+    gone = set()
+    suite = mirror.Suite("http://archive.invalid/debian", "trixie")
+    monkeypatch.setattr(mirror, "suites", lambda release: [suite])
+    monkeypatch.setattr(mirror, "other_suites", lambda release: [])
+    monkeypatch.setattr(mirror, "packages", lambda suite, wanted: [s for s in listed if s["Package"] not in gone])
+    monkeypatch.setattr(mirror, "has_file", lambda suite, path: path not in gone)
+    return gone
+
+
+def test_series_is_its_newest_kernel_by_version_not_by_text(archive):
+    assert kernels.resolve("6.12", "13").package == "linux-image-6.12.101+deb13-cloud-amd64"
+
+
+def test_newest_but_one(archive):
+    assert kernels.resolve("6.12-1", "13").release == "6.12.99+deb13-cloud-amd64"
+
+
+@pytest.mark.parametrize(
+    "lost", ["linux-modules-6.12.101+deb13-cloud-amd64", "pool/modules-6.12.101+deb13-cloud-amd64"]
+)
+def test_kernel_whose_modules_rotated_away_is_passed_over(archive, lost):
+    archive.add(lost)
+    assert kernels.resolve("6.12", "13").release == "6.12.99+deb13-cloud-amd64"
+
+
+@pytest.mark.parametrize("series", ["6", "6.12.3", "newest", ""])
+def test_malformed_series_is_refused_with_the_expected_form(archive, series):
+    with pytest.raises(LabError, match=r"expected the form 6\.12"):
+        kernels.resolve(series, "13")
+
+
+def test_too_few_kernels_of_a_series_are_said_so(archive):
+    with pytest.raises(LabError, match="choose another series"):
+        kernels.resolve("6.12-5", "13")
