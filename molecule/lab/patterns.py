@@ -1,0 +1,137 @@
+#!/usr/bin/python3
+"""A service of three processes with three counting threads each, which can prove that its memory is what it was.
+
+    patterns serve    the service, on loopback port 7070
+    patterns ask      ask it; prints what each process found, as JSON
+
+Every byte of a pattern follows from its place, and every step of a thread from the step before (a chain of digests
+from a known seed), so memory that was lost, torn or taken from an older moment does not go unnoticed.
+"""
+
+import hashlib
+import json
+import mmap
+import os
+import socket
+import struct
+import sys
+import threading
+import time
+
+ADDRESS = ("127.0.0.1", 7070)
+CHILDREN = 2
+THREADS = 3
+BLOCK, BLOCKS = 4096, 1024
+STEP_PAUSE = 0.05
+
+
+class Chain(threading.Thread):
+    """A thread that counts: each step digests the step before."""
+
+    def __init__(self, seed, shared=None):
+        super().__init__(daemon=True)
+        self._seed, self._shared = seed, shared
+        self._lock = threading.Lock()
+        self._digest = hashlib.sha256(seed).digest()
+        self._steps = 0
+
+    def run(self):
+        while True:
+            with self._lock:
+                self._digest = hashlib.sha256(self._digest).digest()
+                self._steps += 1
+                if self._shared:
+                    self._shared(self._steps)
+            time.sleep(STEP_PAUSE)
+
+    def proven(self):
+        """Return (steps so far, whether the digest is that of so many steps)."""
+        with self._lock:
+            steps, digest = self._steps, self._digest
+        expected = hashlib.sha256(self._seed).digest()
+        for _step in range(steps):
+            expected = hashlib.sha256(expected).digest()
+        return steps, digest == expected
+
+
+class Process:
+    """One process of the service: a private pattern, chains, and a place in the memory that all share."""
+
+    def __init__(self, name, place, shared):
+        self._name, self._place, self._shared = name, place, shared
+        self._pattern = mmap.mmap(-1, BLOCK * BLOCKS, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        for block in range(BLOCKS):
+            self._pattern[block * BLOCK : (block + 1) * BLOCK] = self._expected(block)
+        self._chains = [
+            Chain(f"{name} thread {number}".encode(), self._publish if number == 0 else None)
+            for number in range(THREADS)
+        ]
+        for chain in self._chains:
+            chain.start()
+
+    def _expected(self, block):
+        return hashlib.shake_128(f"{self._name} block {block}".encode()).digest(BLOCK)
+
+    def _publish(self, steps):
+        struct.pack_into("=Q", self._shared, 8 * self._place, steps)
+
+    def state(self):
+        """Return what this process finds in its memory."""
+        wrong = 0
+        for block in range(BLOCKS):
+            found, expected = self._pattern[block * BLOCK : (block + 1) * BLOCK], self._expected(block)
+            wrong += sum(pair[0] != pair[1] for pair in zip(found, expected, strict=True)) if found != expected else 0
+        proofs = [chain.proven() for chain in self._chains]
+        return {
+            "name": self._name,
+            "pid": os.getpid(),
+            "wrong_bytes": wrong,
+            "steps": [steps for steps, _intact in proofs],
+            "broken_chains": sum(not intact for _steps, intact in proofs),
+        }
+
+
+def child(place, shared, channel):
+    process = Process(f"child {place}", place, shared)
+    while channel.recv(1):
+        channel.sendall(json.dumps(process.state()).encode() + b"\n")
+    os._exit(0)
+
+
+def serve():
+    shared = mmap.mmap(-1, mmap.PAGESIZE)
+    channels = []
+    for place in range(1, CHILDREN + 1):
+        ours, theirs = socket.socketpair()
+        if os.fork() == 0:
+            ours.close()
+            child(place, shared, theirs)
+        theirs.close()
+        channels.append(ours)
+    parent = Process("parent", 0, shared)
+    with socket.create_server(ADDRESS) as server:
+        while True:
+            client, _address = server.accept()
+            with client:
+                print("asked for its state", flush=True)
+                client.sendall(json.dumps(everybody(parent, channels, shared)).encode() + b"\n")
+
+
+def everybody(parent, channels, shared):
+    found = [parent.state()]
+    for channel in channels:
+        channel.sendall(b"?")
+        found.append(json.loads(channel.makefile().readline()))
+    for place, state in enumerate(found):
+        # What the others write is seen here, too.
+        state["shared_is_current"] = struct.unpack_from("=Q", shared, 8 * place)[0] >= state["steps"][0]
+    return found
+
+
+def ask():
+    with socket.create_connection(ADDRESS, timeout=60) as connection:
+        print(connection.makefile().readline(), end="")
+
+
+if __name__ == "__main__":
+    {"serve": serve, "ask": ask}[sys.argv[1]]()
