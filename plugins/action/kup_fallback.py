@@ -1,5 +1,5 @@
 # Copyright (c) 2026, the kup.fleet authors
-# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """Take a node on trial back to its old kernel and watch; the module of the same name has the documentation."""
@@ -15,17 +15,15 @@ class ActionModule(WaitingAction):
     _VALID_ARGS = frozenset(("reason", "timeout", "run_id"))
 
     def follow(self):
-        run_id, reason = self._task.args.get("run_id"), self._task.args.get("reason")
         last = self.settle()
         if last and last.state() == "trial":
             if self._task.check_mode:
-                return {**self.outcome(last, "trial", run_id), "changed": True}
-            arguments = {"reason": reason, "timeout": self._seconds()}
-            self.start("kup.fleet.kup_fallback", {**arguments, "run_id": run_id} if run_id else arguments)
+                return {**self.outcome(last, "trial"), "changed": True}
+            self.start("kup.fleet.kup_fallback", self._task.args)
             last = self.settle()
         if last is None:
-            return {**self.outcome(self.look(), "lost", run_id), "failed": True, "msg": self.lost()}
-        result = self.outcome(last, last.state(), run_id)
+            return {**self.outcome(self.look(), "lost"), "failed": True, "msg": self.lost()}
+        result = self.outcome(last, last.state())
         sentence = _objection(last)
         return {**result, "failed": True, "msg": sentence} if sentence else result
 

@@ -1,5 +1,5 @@
 # Copyright (c) 2026, the kup.fleet authors
-# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """Switch a node to its staged kernel and watch; the module of the same name has the documentation."""
@@ -14,21 +14,20 @@ class ActionModule(WaitingAction):
     _VALID_ARGS = frozenset(("timeout", "run_id"))
 
     def follow(self):
-        run_id = self._task.args.get("run_id")
         first = self.settle(lambda sight: sight.state() is not None or sight.busy or sight.phase == "switching")
         if first is None:
-            return {**self.outcome(None, "lost", run_id), "failed": True, "msg": f"Nothing was started. {self.lost()}"}
+            return {**self.outcome(None, "lost"), "failed": True, "msg": f"Nothing was started. {self.lost()}"}
         if first.state() not in (None, "trial"):
             if self._task.check_mode:
                 # Whatever the phase is: staging, too, was only looked at.
                 return {"changed": True, "state": "prepared"}
-            self.start("kup.fleet.kup_switch", {"timeout": self._seconds(), "run_id": run_id})
+            self.start("kup.fleet.kup_switch", self._task.args)
         last = self.settle()
         if last is None:
             sight = self.look()
-            return {**self.outcome(sight, "lost", run_id), "failed": True, "msg": self.lost()}
+            return {**self.outcome(sight, "lost"), "failed": True, "msg": self.lost()}
         state, sentence = _verdict(last, restarted=last.boot_id != first.boot_id)
-        result = self.outcome(last, state, run_id)
+        result = self.outcome(last, state)
         return {**result, "failed": True, "msg": sentence} if sentence else result
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python
 # Copyright (c) 2026, the kup.fleet authors
-# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ options:
     required: true
   run_id:
     description:
-      - Id of the rollout that asks. Another rollout is kept away from the node while this one is at work.
+      - Id of the rollout that asks; it is refused while another rollout is at work on the node.
+      - Without it no rollout is respected.
     type: str
-    required: true
   op:
     description:
       - Used by the action plugin of the same name for its two calls on the node. Not for playbooks.
@@ -146,7 +146,7 @@ from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 
 def start(owner):
     with _lock.exclusive():
-        record = _record.take(owner)
+        record = _record.take(owner) if owner else _record.load()
     if record["PHASE"] != "prepared":
         raise KupError(
             f"This node is in phase {record['PHASE'] or 'none'!r}, expected 'prepared'; stage the kernels with kup_stage first."
@@ -159,7 +159,7 @@ def main():
     module = AnsibleModule(
         argument_spec={
             "timeout": {"type": "int", "required": True},
-            "run_id": {"type": "str", "required": True},
+            "run_id": {"type": "str"},
             "op": {"type": "str", "choices": ["start", "status"], "default": "start"},
         },
         supports_check_mode=True,

@@ -1,5 +1,5 @@
 # Copyright (c) 2026, the kup.fleet authors
-# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """Watch a node that changes its kernel: what the two waiting action plugins share.
@@ -177,7 +177,7 @@ class WaitingAction(ActionBase):
         # What a dying node leaves of a module's output has no message that anybody could use.
         return None if answer and "module_stdout" in answer and "MODULE FAILURE" in str(answer.get("msg")) else answer
 
-    def outcome(self, sight, state, run_id):
+    def outcome(self, sight, state):
         """The result's keys for the end ``state``; ``sight`` is the last one, or None."""
         first = self._first
         found = {"state": state, "changed": bool(first and sight and first.record != sight.record)}
@@ -185,14 +185,12 @@ class WaitingAction(ActionBase):
             found.update(boot_id_before=first.boot_id, kernel_before=first.kernel)
         if sight:
             found.update(boot_id=sight.boot_id, kernel=sight.kernel, record=sight.record.as_dict())
-            found.update(self._status(run_id))
+            found.update(self._status())
         return found
 
-    def _status(self, run_id):
+    def _status(self):
         for _attempt in range(_TRIES):
-            answer = self._module(
-                "kup.fleet.kup_switch", {"op": "status", "run_id": run_id or "", "timeout": self._seconds()}
-            )
+            answer = self._module("kup.fleet.kup_switch", {"op": "status", "timeout": self._seconds()})
             if answer and not answer.get("failed"):
                 keys = ("record", "boot_id", "kernel", "timeline", "phases", "outage_s", "bytes", "units")
                 return {key: answer[key] for key in keys}

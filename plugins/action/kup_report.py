@@ -1,0 +1,58 @@
+# Copyright (c) 2026, the kup.fleet authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Write the rollout's report on the controller; the module of the same name has the documentation."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+
+from ansible_collections.kup.fleet.plugins.module_utils import _report
+from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.modules.kup_report import ARGUMENTS
+
+
+class ActionModule(ActionBase):
+    _requires_connection = False
+    _supports_check_mode = True
+    _supports_async = False
+
+    def run(self, tmp=None, task_vars=None):
+        del tmp
+        result = super().run(None, task_vars)
+        _validation, wanted = self.validate_argument_spec(argument_spec=ARGUMENTS)
+        try:
+            result.update(self._write(wanted))
+        except KupError as error:
+            result.update(failed=True, msg=str(error))
+        return result
+
+    def _write(self, wanted):
+        if not re.fullmatch(r"[A-Za-z0-9._:-]+", wanted["run_id"]) or wanted["run_id"].startswith("."):
+            raise KupError(f"run_id is {wanted['run_id']!r}, expected letters, digits, '.', '_', ':' and '-'.")
+        # An action's working directory is the user's own, not the playbook's.
+        path = f"{os.path.abspath(wanted['directory'])}/{wanted['run_id']}.json"
+        changes = {
+            "row": _given(wanted["row"]),
+            "rollout": {
+                "run_id": wanted["run_id"],
+                **_given({key: wanted[key] for key in ("batches", "started", "kernel")}),
+            },
+            "finished": time.time() if wanted["finish"] else None,
+        }
+        check_mode = self._task.check_mode
+        report = _report.merge(_report.load(path), **changes) if check_mode else _report.update(path, **changes)
+        lines = _report.table(report)
+        if wanted["show"]:
+            Display().display("\n".join(lines))
+        return {"changed": not check_mode, "path": path, "report": report, "table": lines}
+
+
+def _given(values):
+    return {key: value for key, value in (values or {}).items() if value is not None}

@@ -1,0 +1,231 @@
+#!/usr/bin/python
+# Copyright (c) 2026, the kup.fleet authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kup_report
+short_description: Write down on the controller what has become of a node
+version_added: 0.1.0
+description:
+  - Merges what is known of a node, or of the rollout, into the rollout's report, a JSON file on the controller. Many
+    nodes can report at the same time.
+  - It needs no connection to the node, so that it can be used in C(rescue) and C(always) for a node that is gone.
+options:
+  directory:
+    description:
+      - Directory for reports on the controller. It is made for its owner only if it does not exist. The report is the
+        file C(RUN_ID.json) in it.
+    type: path
+    required: true
+  run_id:
+    description: Id of the rollout, as M(kup.fleet.kup_plan) returned it.
+    type: str
+    required: true
+  row:
+    description:
+      - What is known of a node. What an earlier call has said stays unless it is said anew. Suboptions that are not
+        given are left as they are.
+    type: dict
+    suboptions:
+      name:
+        description: Name of the node in the inventory.
+        type: str
+        required: true
+      result:
+        description:
+          - V(pending) - its turn has not come.
+          - V(under_way) - it is being updated; at the end of the rollout this becomes V(lost).
+          - V(up_to_date) - it ran the target before.
+          - V(committed) - it runs the target.
+          - V(fell_back) - it runs the old kernel again, with its state.
+          - V(aborted) - the switch was given up and nothing happened to its applications.
+          - V(failed) - something else went wrong.
+          - V(lost) - it did not come back, or cannot be reached.
+          - V(untouched) - the rollout stopped before its turn.
+        type: str
+        choices: [pending, under_way, up_to_date, committed, fell_back, aborted, failed, lost, untouched]
+      reason:
+        description: What went wrong, in one sentence.
+        type: str
+      kernel_before:
+        description: Release of the kernel that ran before.
+        type: str
+      kernel_after:
+        description: Release of the kernel that runs now.
+        type: str
+      engine:
+        description: Memory engine that was used.
+        type: str
+      phases:
+        description: Seconds of each phase.
+        type: dict
+      outage_s:
+        description: The node's own estimate of the outage, in seconds.
+        type: float
+      bytes:
+        description: Size of the checkpoint images, in bytes.
+        type: int
+      units:
+        description: The units as they are now.
+        type: list
+        elements: dict
+      numbers:
+        description: The applications' own numbers before and after.
+        type: dict
+      timeline:
+        description: What happened when.
+        type: list
+        elements: dict
+      boot_id_before:
+        description: Identity of the boot before.
+        type: str
+      boot_id:
+        description: Identity of the boot now.
+        type: str
+  batches:
+    description: Names of the nodes of each batch; every node gets a row in state V(pending).
+    type: list
+    elements: list
+  started:
+    description: When the rollout began, in seconds since the epoch.
+    type: float
+  kernel:
+    description: The kernel that was asked for.
+    type: str
+  finish:
+    description:
+      - The rollout is at its end. Nodes without a result get one, and the time that it took is noted.
+    type: bool
+    default: false
+  show:
+    description: Print the table.
+    type: bool
+    default: false
+attributes:
+  action:
+    description: Indicates this has a corresponding action plugin so some parts of the options can be executed on the controller.
+    support: full
+  check_mode:
+    description: Can run in check mode and tell what it would change, without changing it.
+    support: full
+    details: The file is not written.
+  diff_mode:
+    description: Returns what was changed in diff mode.
+    support: none
+author:
+  - The kup.fleet maintainers (!UNKNOWN)
+"""
+
+EXAMPLES = r"""
+- name: Open the report
+  kup.fleet.kup_report:
+    directory: "{{ kup_report_dir }}"
+    run_id: "{{ plan.run_id }}"
+    batches: "{{ plan.batches }}"
+    started: "{{ plan.started }}"
+  run_once: true
+
+- name: Report the node
+  kup.fleet.kup_report:
+    directory: "{{ kup_report_dir }}"
+    run_id: "{{ plan.run_id }}"
+    row:
+      name: "{{ inventory_hostname }}"
+      result: committed
+      kernel_before: "{{ switch.kernel_before }}"
+      kernel_after: "{{ switch.kernel }}"
+      phases: "{{ switch.phases }}"
+      outage_s: "{{ switch.outage_s }}"
+
+- name: Close the report and show its table
+  kup.fleet.kup_report:
+    directory: "{{ kup_report_dir }}"
+    run_id: "{{ plan.run_id }}"
+    finish: true
+    show: true
+  run_once: true
+"""
+
+RETURN = r"""
+path:
+  description: The report's file.
+  type: str
+  returned: always
+report:
+  description: The whole report, with C(nodes) (the rows) and C(rollout).
+  type: dict
+  returned: success
+  sample:
+    nodes:
+      - name: node1
+        kernel_before: 6.12.117+deb13-cloud-amd64
+        kernel_after: 7.2.12+deb13-cloud-amd64
+        result: committed
+        outage_s: 5.2
+    rollout:
+      run_id: 20260101T120000-3fa9c1
+      batches:
+        - [node1]
+      result: committed
+      started: 1767268800.1
+      wall_s: 61.4
+table:
+  description:
+    - The same as lines for a person.
+  type: list
+  elements: str
+  returned: success
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+RESULTS = [
+    "pending",
+    "under_way",
+    "up_to_date",
+    "committed",
+    "fell_back",
+    "aborted",
+    "failed",
+    "lost",
+    "untouched",
+]
+ROW = {
+    "name": {"type": "str", "required": True},
+    "result": {"type": "str", "choices": RESULTS},
+    "reason": {"type": "str"},
+    "kernel_before": {"type": "str"},
+    "kernel_after": {"type": "str"},
+    "engine": {"type": "str"},
+    "phases": {"type": "dict"},
+    "outage_s": {"type": "float"},
+    "bytes": {"type": "int"},
+    "units": {"type": "list", "elements": "dict"},
+    "numbers": {"type": "dict"},
+    "timeline": {"type": "list", "elements": "dict"},
+    "boot_id_before": {"type": "str"},
+    "boot_id": {"type": "str"},
+}
+ARGUMENTS = {
+    "directory": {"type": "path", "required": True},
+    "run_id": {"type": "str", "required": True},
+    "row": {"type": "dict", "options": ROW},
+    "batches": {"type": "list", "elements": "list"},
+    "started": {"type": "float"},
+    "kernel": {"type": "str"},
+    "finish": {"type": "bool", "default": False},
+    "show": {"type": "bool", "default": False},
+}
+
+
+def main():
+    # The action plugin of the same name does it all, on the controller.
+    module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True)
+    module.fail_json(msg="kup_report works on the controller only; call it as kup.fleet.kup_report.")
+
+
+if __name__ == "__main__":
+    main()
