@@ -46,7 +46,7 @@ def status():
     boot = _timeline.boot_id()
     give_up = time.monotonic() + _LAST_WORD
     while True:
-        events = _timeline.events(record["CHECKPOINT"]) if record else []
+        events = _timeline.events()
         # The record moves on a moment before the timeline is complete.
         complete = any(event["event"] == "arrived" and event["boot"] == boot for event in events)
         if complete or not os.path.exists(f"{RUN}/arrived") or time.monotonic() > give_up:

@@ -71,9 +71,9 @@ state:
   returned: always
   sample: fell_back
 record:
-  description: The node's transaction record.
+  description: The node's transaction record. V(none) if the node never answered.
   type: dict
-  returned: if the node answered
+  returned: always
   sample:
     phase: trial
     kernel_old: 6.12.117+deb13-cloud-amd64
@@ -82,26 +82,26 @@ record:
 boot_id_before:
   description: Identity of the boot that the node was in when the task began.
   type: str
-  returned: if the node answered
+  returned: always
 boot_id:
   description: Identity of the boot that the node is in now.
   type: str
-  returned: if the node answered
+  returned: always
 kernel_before:
   description: Release of the kernel that ran when the task began.
   type: str
-  returned: if the node answered
+  returned: always
 kernel:
   description: Release of the kernel that runs now.
   type: str
-  returned: if the node answered
+  returned: always
 timeline:
   description:
     - What happened when, oldest first. Times of two boots are joined by the hardware clock, so that a difference across
       a switch is uncertain by one second.
   type: list
   elements: dict
-  returned: if the node answered at the end
+  returned: always
   sample:
     - event: freeze
       at: 1767268800.123
@@ -109,7 +109,7 @@ timeline:
 phases:
   description: Seconds of each phase of the last switch, as far as it came.
   type: dict
-  returned: if the node answered at the end
+  returned: always
   sample:
     dump_s: 0.912
     kexec_s: 1.204
@@ -118,18 +118,18 @@ phases:
     restore_s: 0.81
     open_s: 0.02
 outage_s:
-  description: The node's own estimate of the outage in seconds, from the freeze until packets flowed again.
+  description: The node's own estimate of the outage in seconds, from the freeze until packets flowed again. V(none) if not known.
   type: float
-  returned: if the node answered at the end
+  returned: always
 bytes:
   description: Size of the checkpoint images in bytes.
   type: int
-  returned: if the node answered at the end
+  returned: always
 units:
   description: The units as they are now, dictionaries with C(unit), C(state) and C(main_pid).
   type: list
   elements: dict
-  returned: if the node answered at the end
+  returned: always
 """
 
 from ansible.module_utils.basic import AnsibleModule

@@ -31,6 +31,9 @@ _MODULE = 90  # seconds for a module, which is more than a look
 
 _TRIES = 3  # for what must be asked once the node is back
 
+# What only the node's own account tells, where there is none.
+_UNKNOWN = {"timeline": [], "phases": {}, "outage_s": None, "bytes": 0, "units": []}
+
 
 class _TooLong(BaseException):
     """The time of `_within` is over. No Exception: a connection plugin must not take it for its own and try again."""
@@ -164,9 +167,9 @@ class WaitingAction(ActionBase):
         :raises KupError: the module refused.
         """
         answer = self._module(module, {**arguments, "op": "start"})
-        if answer and answer.get("failed"):
-            raise KupError(answer.get("msg") or f"{module} failed without a message.")
-        return answer
+        # What a jumping node cuts off is no message of the module.
+        if answer and answer.get("failed") and "module_stdout" not in answer:
+            raise KupError(answer["msg"])
 
     def _module(self, name, arguments):
         self._connection._shell.tmpdir = None  # the one of another boot may be gone
@@ -174,26 +177,30 @@ class WaitingAction(ActionBase):
             _MODULE,
             lambda: self._execute_module(module_name=name, module_args=arguments, task_vars=self._task_vars),
         )
-        # What a dying node leaves of a module's output has no message that anybody could use.
-        return None if answer and "module_stdout" in answer and "MODULE FAILURE" in str(answer.get("msg")) else answer
+        return answer
 
     def outcome(self, sight, state):
-        """The result's keys for the end ``state``; ``sight`` is the last one, or None."""
+        """The result's keys for the end ``state``; ``sight`` is the last one, or None. The keys are always all there."""
         first = self._first
-        found = {"state": state, "changed": bool(first and sight and first.record != sight.record)}
-        if first:
-            found.update(boot_id_before=first.boot_id, kernel_before=first.kernel)
-        if sight:
-            found.update(boot_id=sight.boot_id, kernel=sight.kernel, record=sight.record.as_dict())
-            found.update(self._status())
-        return found
+        found = {
+            "state": state,
+            "changed": bool(first and sight and first.record != sight.record),
+            "boot_id_before": first.boot_id if first else None,
+            "kernel_before": first.kernel if first else None,
+            "boot_id": sight.boot_id if sight else None,
+            "kernel": sight.kernel if sight else None,
+            "record": sight.record.as_dict() if sight else None,
+        }
+        return {**found, **_UNKNOWN, **(self._status() if sight else {})}
 
     def _status(self):
+        trouble = ""
         for _attempt in range(_TRIES):
             answer = self._module("kup.fleet.kup_switch", {"op": "status", "timeout": self._seconds()})
             if answer and not answer.get("failed"):
-                keys = ("record", "boot_id", "kernel", "timeline", "phases", "outage_s", "bytes", "units")
-                return {key: answer[key] for key in keys}
+                return {key: answer[key] for key in (*_UNKNOWN, "record", "boot_id", "kernel")}
+            trouble = answer.get("msg") if answer else self._trouble
+        Display().warning(f"{self._task_vars['inventory_hostname']}: the node's timeline is not known: {trouble}")
         return {}
 
     def lost(self):
