@@ -84,13 +84,14 @@ class Clients:
 
     def start(self, keys):
         """Start a client for every node and return when all of them have had their first answers."""
+        started = {}
         for node in self.nodes:
             out = self.result_path(node)
             for path in (out, self.verdict_path(node), self._status_path(node)):
                 path.unlink(missing_ok=True)
             options = ("--keys", keys, "--out", out, "--rate", RATE, "--idle", IDLE)
             with self._log_path(node).open("w", encoding="utf-8") as log:
-                process = subprocess.Popen(
+                started[node] = subprocess.Popen(
                     self._argv("run", node, *options),
                     stdin=subprocess.DEVNULL,
                     stdout=log,
@@ -98,16 +99,16 @@ class Clients:
                     # A Ctrl-C at the terminal is not meant for the client: its result is still wanted.
                     start_new_session=True,
                 )
-            self._pidfile(node).write_text(str(process.pid), encoding="utf-8")
-        for node in self.nodes:
-            self._await_first_answers(node)
+            self._pidfile(node).write_text(str(started[node].pid), encoding="utf-8")
+        for node, process in started.items():
+            self._await_first_answers(node, process)
 
-    def _await_first_answers(self, node):
+    def _await_first_answers(self, node, process):
         deadline = time.monotonic() + PATIENCE
         while not (self.status(node).get("ops") and self.status(node).get("probe_last_answer_at")):
-            if not self._is_running(node) or time.monotonic() > deadline:
+            if process.poll() is not None or time.monotonic() > deadline:
                 said = self._log_path(node).read_text(encoding="utf-8").strip() or "nothing"
-                raise LabError(f"The load client of {node} has no answers after {PATIENCE} s, saying: {said}")
+                raise LabError(f"The load client of {node} has had no answers, saying: {said}")
             time.sleep(0.2)
 
     def _log_path(self, node):

@@ -93,6 +93,13 @@ class Rollout:
                 continue
 
 
+def read_report(folder):
+    """Return the report in FOLDER, which has that of one rollout only; an empty one if it left none."""
+    for path in pathlib.Path(folder).glob("*.json"):
+        return json.loads(path.read_text(encoding="utf-8"))
+    return {}
+
+
 def _descendants(root):
     """Return the pids of all descendants of the process ROOT."""
     children = {}

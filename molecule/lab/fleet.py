@@ -1,0 +1,56 @@
+"""A lab for the time of one program: arguments that describe it, up, and down whatever happens."""
+
+import contextlib
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+
+import clients
+from command import LabError
+from lab import STATE, Lab
+
+HERE = pathlib.Path(__file__).resolve().parent
+# What a node needs besides memcached, MiB: the system, and a page cache that takes a checkpoint.
+SYSTEM_MIB = 384
+SMALLEST_MIB = 640
+
+
+def add_arguments(parser):
+    """Add the options that describe nodes, their keys and their kernels."""
+    parser.add_argument("--keys", type=int, default=100000, help="keys of 1 KiB per node (default: %(default)s)")
+    parser.add_argument("--mem", type=int, metavar="MIB", help="memory of a node (default: what the keys need)")
+    parser.add_argument("--release", default="13", help="Debian release (default: %(default)s)")
+    parser.add_argument("--from", dest="old", default="6.12", metavar="SERIES", help="(default: %(default)s)")
+    parser.add_argument("--to", dest="new", default="7.2", metavar="SERIES", help="(default: %(default)s)")
+    parser.add_argument("--criu", default="next", help="CRIU of the release or the next one (default: %(default)s)")
+    parser.add_argument("--engine", default="auto", help="memory engine (default: %(default)s)")
+
+
+def _lab(*words):
+    """Run a verb of lab.py, whose progress lines go to the terminal."""
+    code = subprocess.run([sys.executable, HERE / "lab.py", *map(str, words)], check=False).returncode
+    if code:
+        raise LabError(f"lab.py {words[0]} ended with {code}.")
+
+
+@contextlib.contextmanager
+def fleet(name, nodes, args, logs):
+    """Yield the lab NAME with so many NODES, made as ARGS describe; copy the serial logs to the directory LOGS."""
+    memcached = clients.memcached_mib(args.keys)
+    memory = args.mem or max(SMALLEST_MIB, memcached + SYSTEM_MIB)
+    # An earlier one may have been killed.
+    _lab("down", "--name", name)
+    try:
+        _lab(
+            "up", "--name", name, "--nodes", nodes, "--mem", memory, "--memcached", max(memcached, memory * 6 // 10),
+            "--release", args.release, "--from", args.old, "--to", args.new, "--criu", args.criu,
+        )  # fmt: skip
+        yield Lab(name)
+    finally:
+        # Not to be left half done by a second Ctrl-C.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for log in (STATE / name).glob("*.serial.log"):
+            shutil.copy(log, logs)
+        _lab("down", "--name", name)
