@@ -1,6 +1,7 @@
 """The Ansible inventory of a lab; its ProxyCommand is what reaches into the lab's network namespace."""
 
 import json
+import secrets
 
 import network
 
@@ -25,6 +26,9 @@ def write(path, state, name, nodes):
         "ansible_ssh_private_key_file": f"{state}/id_ed25519",
         "ansible_ssh_common_args": _quoted(ssh_arguments(state, name)),
         "ansible_python_interpreter": "/usr/bin/python3",
+        # Every lab has the same addresses, and Ansible names a shared connection by its address: without a name of
+        # its own the node of another lab, or of the one before, would answer.
+        "ansible_control_path": f"%(directory)s/{name}-{secrets.token_hex(3)}-%%h",
     }
     lines = ["memcache:", "  vars:"]
     lines += [f"    {key}: {json.dumps(value)}" for key, value in shared.items()]
