@@ -25,6 +25,7 @@ import shutil
 from . import _criu, _hold, _network
 from ._files import make_directory, write_file
 from ._paths import BOOT, RUN, RUNTIME
+from ._run import run
 
 # Left out of a unit's text while it is being restored: what orders it into the late boot, or runs it in the ordinary
 # way. Everything is back after the daemon-reload that ends the restore.
@@ -32,6 +33,9 @@ _ORDERING = "After|Before|Wants|Requires|Requisite|BindsTo|PartOf|Upholds|Defaul
 _CONDITIONS = r"Condition\w+|Assert\w+|OnFailure|OnSuccess|StartLimit\w+|RequiresMountsFor|WantsMountsFor"
 _EXECUTION = r"Exec\w+|Type|PIDFile|Restart\w*|TimeoutStartSec|TimeoutSec|StandardInput|StandardOutput|StandardError"
 _DROPPED = re.compile(rf"^\s*({_ORDERING}|{_CONDITIONS}|{_EXECUTION}|WatchdogSec|NotifyAccess|GuessMainPID)\s*=")
+
+# What a restore itself waits for, and targets that are waited for by what a mount needs.
+_NEEDED = ("systemd-remount-fs.service", "local-fs.target", "local-fs-pre.target", "swap.target")
 
 _EARLY = """
 [Unit]
@@ -55,21 +59,23 @@ def write(number, parts, *, timeout, commit_timeout):
         make_directory(directory + part)
     sockets = [socket for _unit, findings, _images in parts for socket in findings.sockets]
     write_file(f"{directory}/hold.nft", _hold.ruleset(sockets))
-    _network_files(directory, sockets)
+    network_is_ours = _network_files(directory, sockets)
     highest = max(t for unit, _findings, _images in parts for process in unit.processes for t in process.threads)
     write_file(f"{directory}/last-pid", f"{highest + 1}\n")
-    _early(f"{directory}/restore")
+    others = _early_units()
+    _early(f"{directory}/restore", others)
     for unit, findings, images in parts:
-        _restored_unit(f"{directory}/restore", unit, findings, images, timeout)
+        _restored_unit(f"{directory}/restore", unit, findings, images, timeout, others if network_is_ours else [])
     _arrival(f"{directory}/restore", [unit.name for unit, _findings, _images in parts])
     _deadline(f"{directory}/trial", commit_timeout)
 
 
 def _network_files(directory, sockets):
-    links = _network.links(sockets)
+    links, complete = _network.links(sockets)
     write_file(f"{directory}/links", "".join(f"{link.mac} {link.name} {link.module}\n" for link in links))
     write_file(f"{directory}/addresses", "".join(f"{line}\n" for link in links for line in link.commands))
     write_file(f"{directory}/routes", _network.route_queries(sockets))
+    return complete
 
 
 def _unit_file(directory, name, text, wanted_by=None):
@@ -79,15 +85,21 @@ def _unit_file(directory, name, text, wanted_by=None):
         os.symlink(f"../{name}", f"{directory}/{wanted_by}.wants/{name}")
 
 
-def _early(directory):
+def _early_units():
+    """What else systemd starts early: all of it, mounts excepted, can wait for the applications."""
+    listed = run(["systemctl", "list-dependencies", "--plain", "--no-legend", "sysinit.target"]).stdout.split()
+    kinds = (".service", ".target")
+    return sorted({name for name in listed if name.endswith(kinds) and name not in _NEEDED})
+
+
+def _early(directory, others):
     """A oneshot before everything that could take what the applications had: their pids, packets and addresses."""
     _unit_file(
         directory,
         "kup-early.service",
         f"""{_EARLY}
 Description=Keep pids, packets and addresses of checkpointed applications
-Before=systemd-journald.service systemd-udevd.service systemd-udev-trigger.service systemd-modules-load.service
-Before=systemd-tmpfiles-setup-dev-early.service systemd-tmpfiles-setup-dev.service kmod-static-nodes.service
+Before={" ".join(others)}
 Before=network-pre.target systemd-networkd.service networking.service NetworkManager.service
 Wants=network-pre.target
 
@@ -113,7 +125,7 @@ def restored_text(definition):
     return "\n".join(kept) + "\n"
 
 
-def _restored_unit(directory, unit, findings, images, timeout):
+def _restored_unit(directory, unit, findings, images, timeout, before):
     pidfile = f"{RUN}/{unit.name}.pid"
     restore = " ".join(_criu.restore_command(images, findings, pidfile))
     # One shell for all of it: each command of its own would wait for systemd to have time between starting other units.
@@ -124,7 +136,7 @@ Requires=kup-early.service
 After=kup-early.service systemd-remount-fs.service systemd-journald.socket
 RequiresMountsFor={images} /var/lib /usr
 Conflicts=shutdown.target
-Before=shutdown.target
+Before=shutdown.target {" ".join(before)}
 OnFailure=kup-restore-failed.service
 
 [Service]

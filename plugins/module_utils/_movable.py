@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from dataclasses import asdict, dataclass, field
 
 from . import _sockets, _unixsockets
@@ -23,6 +24,10 @@ JOURNAL = "/run/systemd/journal/stdout"
 _ANONYMOUS = ("eventfd", "eventpoll", "timerfd", "signalfd", "inotify", "fanotify", "pidfd")
 # criu/files.c, dump_chrdev(): devices of mem(4) and tun; anything else has state in a driver.
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+
+_NO_SHM = "configure it to use anonymous shared memory or files on a disk"
+# File systems whose files a kernel takes with it.
+_VOLATILE = ("tmpfs", "ramfs", "devtmpfs", "hugetlbfs")
 
 
 @dataclass
@@ -73,6 +78,7 @@ class _Examination:
             target for process in unit.processes for _number, target in process.descriptors() if target.endswith("]")
         }
         self.elsewhere = _pipes_elsewhere(self.pids)
+        self.volatile = _volatile_devices()
 
     def result(self):
         self._tree()
@@ -131,9 +137,15 @@ class _Examination:
     def _mappings(self, process):
         for line in read_text(f"{process.path}/maps", "").splitlines():
             path = line.split(maxsplit=5)[5] if len(line.split(maxsplit=5)) > 5 else ""
-            if path.startswith("/dev/") and not path.startswith(("/dev/zero", "/dev/shm/")):
+            if path.startswith("/SYSV"):
+                self._problem(
+                    process, "a System V shared memory segment", "is not dumped outside of an IPC namespace", _NO_SHM
+                )
+            elif path.startswith("/") and not path.endswith(" (deleted)") and line.split()[3] in self.volatile:
+                self._problem(process, f"the mapping of {path}", "is a file in memory, which ends with the kernel", _NO_SHM)
+            elif path.startswith("/dev/") and not path.startswith(("/dev/zero", "/dev/shm/")):
                 self._problem(process, f"the mapping of {path}", "is memory of a device", "stop using the device")
-            if "io_uring" in path:
+            elif "io_uring" in path:
                 self._problem(process, "the mapping of an io_uring", "is unknown to CRIU", "turn io_uring off")
 
     def _inet(self, process):
@@ -188,14 +200,17 @@ class _Examination:
             if target not in _DEVICES:
                 self._problem(process, thing, "is a device with state of its own", "stop using the device")
                 return
+        status = os.stat(f"{process.path}/fd/{number}")
+        if stat.S_ISREG(status.st_mode) and f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}" in self.volatile:
+            self._problem(process, thing, "is a file in memory, which ends with the kernel", _NO_SHM)
+            return
         mount = re.search(r"^mnt_id:\s*(\d+)", read_text(f"{process.path}/fdinfo/{number}", ""), re.MULTILINE)
         mounts = read_text(f"{process.path}/mountinfo", "").splitlines()
         if mount and not any(row.split()[0] == mount.group(1) for row in mounts):
             # Opened by systemd before it made the unit's own mounts: CRIU must be told (fdinfo is decimal, CRIU hex).
-            inode = os.stat(f"{process.path}/fd/{number}").st_ino
             if target != "/dev/null":
                 self._problem(process, thing, "lies on a mount outside the unit", "only /dev/null can be")
-            self.found.external_files[f"file[{int(mount.group(1)):x}:{inode:x}]"] = target
+            self.found.external_files[f"file[{int(mount.group(1)):x}:{status.st_ino:x}]"] = target
         elif not _same_file(f"{process.path}/fd/{number}", target):
             self._problem(
                 process,
@@ -203,6 +218,16 @@ class _Examination:
                 "lies in the unit's own file system view (PrivateTmp=, BindPaths=, RootDirectory=…)",
                 "let it use a path that is the same outside of the unit",
             )
+
+
+def _volatile_devices():
+    """Device numbers as /proc/PID/maps prints them ("00:1c") of all file systems in memory."""
+    found = set()
+    for row in read_text("/proc/1/mountinfo", "").splitlines():
+        if row.partition(" - ")[2].split()[0] in _VOLATILE:
+            major, minor = map(int, row.split()[2].split(":"))
+            found.add(f"{major:02x}:{minor:02x}")
+    return found
 
 
 def _same_file(descriptor, path):

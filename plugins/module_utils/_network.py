@@ -54,7 +54,10 @@ class Link:
 
 
 def links(sockets):
-    """`Link` of every plain interface that the connections of ``sockets`` use."""
+    """The interfaces that the connections of ``sockets`` use.
+
+    :returns: list of `Link` for the plain ones, and whether that is all of them.
+    """
     names = set()
     for line in route_queries(sockets).splitlines():
         # A bound address is looked up as a local one, which is on lo; its interface comes from the address table.
@@ -65,7 +68,8 @@ def links(sockets):
         found = re.match(r"\d+: (\S+)", run(["ip", "-oneline", "address", "show", "to", address], check=False).stdout)
         if found:
             names.add(found.group(1))
-    return [Link(name) for name in sorted(names) if Link.plain(name)]
+    plain = sorted(filter(Link.plain, names))
+    return [Link(name) for name in plain], len(plain) == len(names)
 
 
 def _addresses(name):

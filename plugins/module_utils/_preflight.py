@@ -11,6 +11,7 @@ import shutil
 
 from . import _bootloader, _criu, _kernels, _kexec, _movable, _record
 from ._errors import KupError
+from ._paths import STATE
 from ._run import run
 from ._units import Unit
 
@@ -59,6 +60,11 @@ def examine(selector, unit_names, images, owner):
             version = _criu.version()
             kernels = [_kernels.running(), wanted] if wanted else [_kernels.running()]
             problems += filter(None, [_criu.misfit(version, kernel) for kernel in kernels] + [_criu.check()])
+        if os.stat(_existing(STATE)).st_dev != os.stat("/").st_dev:
+            problems.append(
+                f"{STATE} is not on the root file system, where the next boot looks for it before any other is mounted; "
+                "put it there."
+            )
     needed = int(sum(unit["rss_bytes"] for unit in units) * _IMAGES_FACTOR) + _KERNELS_BYTES
     free, kind = _room(images)
     if needs_update and kind in _VOLATILE:
@@ -72,6 +78,7 @@ def examine(selector, unit_names, images, owner):
             f"{_IMAGES_FACTOR} and two kernels); make room or set kup_images_dir."
         )
     return {
+        "running": _kernels.running(),
         "target": target,
         "package": package,
         "needs_update": needs_update,
@@ -110,7 +117,12 @@ def _unit(name):
 
 def _room(path):
     """Free bytes and file system type at ``path`` or its nearest existing parent."""
-    while not os.path.isdir(path):
-        path = os.path.dirname(path)
+    path = _existing(path)
     kind = run(["findmnt", "--noheadings", "--output", "FSTYPE", "--target", path]).stdout.split()
     return shutil.disk_usage(path).free, kind[-1] if kind else "unknown"
+
+
+def _existing(path):
+    while not os.path.isdir(path):
+        path = os.path.dirname(path)
+    return path
