@@ -50,7 +50,7 @@ def examine(selector, unit_names, images, owner):
     except KupError as error:
         problems.append(str(error))
     needs_update = wanted != _kernels.running() or record["PHASE"] == "trial"
-    units = [_unit(name) for name in unit_names]
+    units = [judge_unit(name) for name in unit_names]
     missing = sorted({package for command, package in PACKAGES.items() if not shutil.which(command)})
     version = None
     if needs_update:
@@ -92,7 +92,7 @@ def examine(selector, unit_names, images, owner):
     }
 
 
-def _unit(name):
+def judge_unit(name):
     """Verdict for one unit: movable or not, and each obstacle."""
     unit = Unit(name)
     verdict = {"unit": unit.name, "movable": False, "rss_bytes": unit.rss, "processes": len(unit.processes)}

@@ -1,0 +1,59 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""What a node is and can, for a person or a playbook to look at."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+
+from . import _bootloader, _chain, _criu, _kernels, _kexec, _preflight, _record, _timeline
+from ._files import read_text
+from ._paths import KERNELS
+from ._run import run
+from ._units import full_name
+
+
+def gather(unit_names):
+    """All facts; the module kup_info describes each.
+
+    :raises KupError: a name is not that of a service, or a system tool fails.
+    """
+    names = [full_name(name) for name in unit_names]
+    return {
+        "kernel_running": _kernels.running(),
+        "kernels_installed": _kernels.installed(),
+        "kernels_preserved": sorted(os.listdir(KERNELS)) if os.path.isdir(KERNELS) else [],
+        "kexec_loaded": _kexec.loaded(),
+        "boot_id": _timeline.boot_id(),
+        "uptime_s": _chain.uptime(),
+        "boot_default": _bootloader.default() if shutil.which("grub-editenv") else "",
+        "criu": _criu.version() if shutil.which("criu") else None,
+        "kexec_obstacle": _kexec.obstacle(),
+        "bootloader_obstacle": _bootloader.obstacle(),
+        "lockdown": lockdown(read_text("/sys/kernel/security/lockdown", "")),
+        "memory_bytes": memory(read_text("/proc/meminfo", "")),
+        "record": _record.load().as_dict(),
+        "services_running": [name for name in _services() if name not in names],
+        "units": [_preflight.judge_unit(name) for name in names],
+    }
+
+
+def lockdown(text):
+    """The mode in force, from ``[none] integrity confidentiality``; ``none`` on a kernel without lockdown."""
+    chosen = re.search(r"\[(\w+)\]", text)
+    return chosen.group(1) if chosen else "none"
+
+
+def memory(text):
+    """``total`` and ``available`` bytes from /proc/meminfo."""
+    found = dict(re.findall(r"^(\w+):\s+(\d+) kB$", text, re.MULTILINE))
+    return {"total": int(found.get("MemTotal", 0)) << 10, "available": int(found.get("MemAvailable", 0)) << 10}
+
+
+def _services():
+    done = run(["systemctl", "list-units", "--type=service", "--state=running", "--plain", "--no-legend", "--full"])
+    return [line.split()[0] for line in done.stdout.splitlines() if line.strip()]
