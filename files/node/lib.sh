@@ -7,7 +7,7 @@ state=/var/lib/kup
 run=/run/kup
 
 # Values of the record, each as a shell variable of the same name in capitals.
-PHASE='' REASON='' KERNEL_OLD='' KERNEL_NEW='' CHECKPOINT='' UNITS='' BOOTS=''
+PHASE='' REASON='' ID='' IMAGES='' KERNEL_OLD='' KERNEL_NEW='' CHECKPOINT='' UNITS='' BOOTS=''
 if [ -r $state/record ]; then
 	# shellcheck disable=SC1091
 	. $state/record

@@ -212,6 +212,8 @@ Description=Go back to the old kernel: nobody committed the update in time
 
 [Service]
 Type=oneshot
+KillMode=process
 ExecStart={RUNTIME}/node fallback "nobody committed within {commit_timeout} s"
+ExecStopPost=/bin/sh {RUNTIME}/given-up
 """,
     )

@@ -31,8 +31,10 @@ def start(unit, arguments):
     :raises KupError: systemd could not start it, e.g. because the runtime is not installed.
     """
     run(["systemctl", "reset-failed", unit], check=False)
-    command = ["systemd-run", "--quiet", f"--unit={unit}", "--property=Type=exec", "--", f"{RUNTIME}/node", *arguments]
-    run(command)
+    # A chain that is killed must not take CRIU with it; what it leaves is put right by `given-up`.
+    properties = ["Type=exec", "KillMode=process", f"ExecStopPost=/bin/sh {RUNTIME}/given-up"]
+    options = ["--quiet", f"--unit={unit}", *(f"--property={text}" for text in properties)]
+    run(["systemd-run", *options, "--", f"{RUNTIME}/node", *arguments])
 
 
 def status():

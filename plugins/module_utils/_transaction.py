@@ -62,7 +62,8 @@ def is_staged(target, units, *, engine, images, restore_timeout, commit_timeout,
 def _refuse_unfinished(owner, target):
     record = _record.load()
     _record.claim(record, owner, target)
-    if record.unfinished and record["PHASE"] != "prepared":
+    # A checkpoint that was never completed has nothing that is still needed; one that is being written holds the lock.
+    if record.unfinished and record["PHASE"] not in ("prepared", "checkpointing"):
         raise KupError(
             f"This node is in phase {record['PHASE']!r} of an update to {record['KERNEL_NEW']}, expected none under way; "
             "commit it or undo it with kup_fallback.yml."
