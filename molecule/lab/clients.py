@@ -84,6 +84,8 @@ class Clients:
 
     def start(self, keys):
         """Start a client for every node and return when all of them have had their first answers."""
+        # Two at once would take each other's writes for damage.
+        self.stop()
         started = {}
         for node in self.nodes:
             out = self.result_path(node)

@@ -4,8 +4,17 @@
 
 from __future__ import annotations
 
+import contextlib
+
+from ansible.errors import AnsibleConnectionFailure
+
 from ansible_collections.kup.fleet.plugins.plugin_utils._node import NodeAction
 
 
 class ActionModule(NodeAction):
-    """The module of the same name; a node that cannot be reached has failed."""
+    """Logs in anew: that the controller still can is a part of what is being confirmed."""
+
+    def run(self, tmp=None, task_vars=None):
+        with contextlib.suppress(AnsibleConnectionFailure):
+            self._connection.reset()
+        return super().run(tmp, task_vars)

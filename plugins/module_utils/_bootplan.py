@@ -26,6 +26,7 @@ from . import _criu, _hold, _network
 from ._files import make_directory, write_file
 from ._paths import BOOT, RUN, RUNTIME
 from ._run import run
+from ._units import show
 
 # Left out of a unit's text while it is being restored: what orders it into the late boot, or runs it in the ordinary
 # way. Everything is back after the daemon-reload that ends the restore.
@@ -65,7 +66,8 @@ def write(number, parts, *, timeout, commit_timeout):
     others = _early_units()
     _early(f"{directory}/restore", others)
     for unit, findings, images in parts:
-        _restored_unit(f"{directory}/restore", unit, findings, images, timeout, others if network_is_ours else [])
+        ahead = others if network_is_ours and _on_root(images) else []
+        _restored_unit(f"{directory}/restore", unit, findings, images, timeout, ahead)
     _arrival(f"{directory}/restore", [unit.name for unit, _findings, _images in parts])
     _deadline(f"{directory}/trial", commit_timeout)
 
@@ -125,10 +127,16 @@ def restored_text(definition):
     return "\n".join(kept) + "\n"
 
 
-def _restored_unit(directory, unit, findings, images, timeout, before):
+def _on_root(path):
+    return os.stat(path).st_dev == os.stat("/").st_dev
+
+
+def _restored_unit(directory, unit, findings, images, timeout, ahead):
     pidfile = f"{RUN}/{unit.name}.pid"
     restore = " ".join(_criu.restore_command(images, findings, pidfile))
     # One shell for all of it: each command of its own would wait for systemd to have time between starting other units.
+    # Whoever asked to be started before this unit still is: two opposite orders would make systemd drop one of the jobs.
+    before = [name for name in ahead if name not in show(unit.name, "After")["After"].split()]
     text = f"""{restored_text(unit.definition())}
 [Unit]
 DefaultDependencies=no

@@ -12,8 +12,7 @@ version_added: 0.1.0
 description:
   - Ends the trial of a node. From then on the boot loader starts the new kernel, the node does not go back by itself any
     more, and the checkpoint images, which hold the applications' memory, are removed.
-  - Call it over a fresh connection (M(ansible.builtin.meta) with C(reset_connection)). That the controller can still log
-    in is a part of what is being confirmed.
+  - It logs in to the node anew. That the controller still can is a part of what is being confirmed.
 options:
   state:
     description:
@@ -43,9 +42,6 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Log in once more
-  ansible.builtin.meta: reset_connection
-
 - name: Keep the new kernel
   kup.fleet.kup_commit:
     run_id: 20260101T120000-3fa9c1
