@@ -196,10 +196,10 @@ class _Examination:
     def _file(self, process, number, target, thing):
         if target.endswith(" (deleted)") or target.startswith(("/memfd:", "/proc/")):
             return  # CRIU carries deleted files and memfds in its images
-        if target.startswith("/dev/") and not target.startswith(("/dev/shm/", "/dev/mqueue/")):
-            if target not in _DEVICES:
-                self._problem(process, thing, "is a device with state of its own", "stop using the device")
-                return
+        device = target.startswith("/dev/") and not target.startswith(("/dev/shm/", "/dev/mqueue/"))
+        if device and target not in _DEVICES:
+            self._problem(process, thing, "is a device with state of its own", "stop using the device")
+            return
         status = os.stat(f"{process.path}/fd/{number}")
         if stat.S_ISREG(status.st_mode) and f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}" in self.volatile:
             self._problem(process, thing, "is a file in memory, which ends with the kernel", _NO_SHM)
