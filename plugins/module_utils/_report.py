@@ -100,11 +100,22 @@ def update(path, **changes):
         with _locked(path):
             new = merge(load(path), **changes)
             write_file(path, json.dumps(new, indent=2) + "\n")
+            point(path)
     except OSError as error:
         raise KupError(
             f"The report {path} cannot be written: {error}; set kup_report_dir to a directory of yours."
         ) from error
     return new
+
+
+def point(path):
+    """Let ``report.json`` beside ``path`` lead to it: the name under which the newest report is found."""
+    directory, name = os.path.split(path)
+    temporary = f"{directory}/.latest-{os.getpid()}"
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(temporary)
+    os.symlink(name, temporary)
+    os.replace(temporary, f"{directory}/report.json")
 
 
 def load(path):

@@ -17,7 +17,7 @@ options:
   directory:
     description:
       - Directory for reports on the controller. It is made for its owner only if it does not exist. The report is the
-        file C(RUN_ID.json) in it.
+        file C(RUN_ID.json) in it, and C(report.json) leads to the newest.
     type: path
     required: true
   run_id:
