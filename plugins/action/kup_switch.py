@@ -20,7 +20,7 @@ class ActionModule(WaitingAction):
         if first.state() not in (None, "trial"):
             if self._task.check_mode:
                 # Whatever the phase is: staging, too, was only looked at.
-                return {"changed": True, "state": "prepared"}
+                return {**self.outcome(first, "prepared"), "changed": True}
             self.start("kup.fleet.kup_switch", self._task.args)
         last = self.settle()
         if last is None:

@@ -119,11 +119,10 @@ def restored_text(definition):
     """A unit's own text without what would order it late or start it afresh; sections and limits stay."""
     kept, dropping = [], False
     for line in definition.splitlines():
-        continued = dropping and kept is not None
-        dropping = (continued or bool(_DROPPED.match(line))) and line.endswith("\\")
-        if continued or _DROPPED.match(line):
-            continue
-        kept.append(line)
+        dropped = dropping or bool(_DROPPED.match(line))
+        dropping = dropped and line.endswith("\\")
+        if not dropped:
+            kept.append(line)
     return "\n".join(kept) + "\n"
 
 

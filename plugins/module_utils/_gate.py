@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import re
 import socket
@@ -106,13 +107,16 @@ def _port(port):
     host, _separator, number = str(port).rpartition(":")
     try:
         socket.create_connection((host or "127.0.0.1", int(number)), timeout=10).close()
-    except OSError as error:
+    except (OSError, ValueError, OverflowError) as error:
         return [f"Port {port} does not answer: {error}."]
     return []
 
 
 def _command(command):
-    done = run(command["argv"], timeout=int(command.get("timeout") or 60), check=False)
+    try:
+        done = run(command["argv"], timeout=int(command.get("timeout") or 60), check=False)
+    except KupError as error:
+        return [str(error)]
     expected = int(command.get("rc") or 0)
     text = f"'{' '.join(command['argv'])}'"
     if done.returncode != expected:
@@ -130,8 +134,8 @@ def _uri(uri):
         with urllib.request.urlopen(uri["url"], timeout=10) as answer:
             status, content = answer.status, answer.read(_ANSWER_LIMIT).decode(errors="replace")
     except urllib.error.HTTPError as error:
-        status, content = error.code, ""
-    except OSError as error:
+        status, content = error.code, error.read(_ANSWER_LIMIT).decode(errors="replace")
+    except (OSError, ValueError, http.client.HTTPException) as error:
         return [f"{uri['url']} does not answer after {time.monotonic() - started:.1f} s: {error}."]
     if status != expected:
         return [f"{uri['url']} answered with status {status}, expected {expected}."]

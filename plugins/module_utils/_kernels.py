@@ -12,7 +12,7 @@ import re
 from ._errors import KupError
 from ._run import run
 
-_SELECTOR = re.compile(r"^(newest|\d+\.\d+(\.\d+)?([-+.~A-Za-z0-9]*)?)$")
+_SELECTOR = re.compile(r"newest|\d+\.\d+[-+.~A-Za-z0-9]*")
 
 
 def running():
@@ -22,7 +22,7 @@ def running():
 
 def flavour(release):
     """What follows the version and ABI numbers: ``6.12.9+deb13-cloud-amd64`` → ``cloud-amd64``."""
-    return re.sub(r"^[0-9.]+([-+~](rc|deb|bpo)?[0-9.]+)*(\+bpo|\+deb[0-9]+)*-", "", release)
+    return re.sub(r"^[0-9.]+([-+~](rc|deb|bpo)?[0-9.]+(deb[0-9.]+)?)*(\+bpo|\+deb[0-9]+)*-", "", release)
 
 
 def order(release):
@@ -46,7 +46,7 @@ def check_selector(selector):
 
     :raises KupError: neither ``newest`` nor a version.
     """
-    if not _SELECTOR.match(selector):
+    if not _SELECTOR.fullmatch(selector):
         raise KupError(f"kup_kernel is {selector!r}, expected 'newest', a series such as '7.2' or a whole release.")
 
 

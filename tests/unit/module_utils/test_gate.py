@@ -1,0 +1,168 @@
+"""The gate's checks against a server of this machine."""
+
+import contextlib
+import http.server
+import socketserver
+import threading
+
+import pytest
+
+from ansible_collections.kup.fleet.plugins.module_utils import _gate
+from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+
+
+@contextlib.contextmanager
+def serving(handler):
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), handler) as server:
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield server.server_address[1]
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def answering(text, stay=True):
+    """A handler that sends ``text`` byte by byte after one line, and then waits for its client or not."""
+
+    class Handler(socketserver.StreamRequestHandler):
+        disable_nagle_algorithm = True
+
+        def handle(self):
+            self.rfile.readline()
+            for letter in text:
+                self.wfile.write(letter.encode())
+                self.wfile.flush()
+            if stay:
+                self.rfile.read(1)
+
+    return Handler
+
+
+def number(port, **more):
+    return {"name": "items", "address": f"127.0.0.1:{port}", "send": "stats\r\n", "pattern": r"items (\d+)", **more}
+
+
+def test_a_number_is_read_whole_though_it_comes_in_pieces():
+    with serving(answering("STAT items 123456\r\nEND\r\n")) as port:
+        assert _gate.read_number(number(port)) == 123456
+
+
+def test_a_number_at_the_end_of_the_answer():
+    with serving(answering("items 42", stay=False)) as port:
+        assert _gate.read_number(number(port)) == 42
+
+
+def test_an_answer_without_the_number():
+    with serving(answering("ERROR\r\n", stay=False)) as port, pytest.raises(KupError, match="expected a match"):
+        _gate.read_number(number(port))
+
+
+@pytest.mark.parametrize("pattern", ["items", "(STAT)", "("])
+def test_a_pattern_that_gives_no_number(pattern):
+    with (
+        serving(answering("STAT items 1\r\n", stay=False)) as port,
+        pytest.raises(KupError, match="did not tell items"),
+    ):
+        _gate.read_number(number(port, pattern=pattern))
+
+
+def test_nobody_answers():
+    with serving(answering("")) as port:
+        pass
+    with pytest.raises(KupError, match="did not tell items"):
+        _gate.read_number(number(port))
+    failures, _numbers = _gate.judge([], [port], [], [], [])
+    assert failures and failures[0].startswith(f"Port {port} does not answer")
+
+
+@pytest.fixture
+def remembered(tmp_path, monkeypatch):
+    monkeypatch.setattr(_gate, "STATE", str(tmp_path))
+    monkeypatch.setattr(_gate, "_NUMBERS", str(tmp_path / "numbers.json"))
+    _gate.remember({"items": 100.0})
+
+
+@pytest.mark.parametrize(
+    ("now", "share", "passes"),
+    [(100, None, True), (99, None, False), (99, 0.9, True), (89, 0.9, False), (0, 0, True), (101, 1.0, True)],
+)
+def test_numbers_are_judged_by_their_share(remembered, now, share, passes):
+    with serving(answering(f"items {now}\r\n")) as port:
+        failures, numbers = _gate.judge([], [port], [], [], [number(port, at_least=share)])
+    assert not failures if passes else "before the switch" in failures[0]
+    assert numbers == {"items": {"before": 100, "now": now}}
+
+
+def test_a_number_that_was_not_remembered_is_only_told(remembered):
+    with serving(answering("items 1\r\n")) as port:
+        failures, numbers = _gate.judge([], [], [], [], [number(port, name="others")])
+    assert not failures
+    assert numbers == {"others": {"before": None, "now": 1}}
+
+
+@pytest.mark.parametrize(
+    ("command", "failure"),
+    [
+        ({"argv": ["true"]}, None),
+        ({"argv": ["false"]}, "ended with 1, expected 0"),
+        ({"argv": ["false"], "rc": 1}, None),
+        ({"argv": ["echo", "ready now"], "stdout": "^ready"}, None),
+        ({"argv": ["echo", "not yet"], "stdout": "^ready"}, "printed 'not yet', expected a match of '^ready'"),
+        ({"argv": ["/no/such/command"]}, "is not installed"),
+        ({"argv": ["sleep", "5"], "timeout": 1}, "did not end within 1 s"),
+    ],
+)
+def test_commands(command, failure):
+    failures, _numbers = _gate.judge([], [], [command], [], [])
+    assert failures == [] if failure is None else failure in failures[0]
+
+
+class Web(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200 if self.path == "/" else 503)
+        self.end_headers()
+        self.wfile.write(b"all is well")
+
+    def log_message(self, *_arguments):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("path", "expected", "failure"),
+    [
+        ("/", {}, None),
+        ("/", {"content": "well$"}, None),
+        ("/", {"content": "broken"}, "expected a match of 'broken'"),
+        ("/", {"status": 204}, "status 200, expected 204"),
+        ("/other", {}, "status 503, expected 200"),
+        ("/other", {"status": 503}, None),
+        ("/other", {"status": 503, "content": "well"}, None),
+        ("/other", {"status": 503, "content": "broken"}, "expected a match"),
+    ],
+)
+def test_uris(path, expected, failure):
+    with serving(Web) as port:
+        failures, _numbers = _gate.judge([], [], [], [{"url": f"http://127.0.0.1:{port}{path}", **expected}], [])
+    assert failures == [] if failure is None else failure in failures[0]
+
+
+@pytest.mark.parametrize("url", ["no URL", "magic://127.0.0.1/", "http://127.0.0.1:x/"])
+def test_what_is_no_uri(url):
+    failures, _numbers = _gate.judge([], [], [], [{"url": url}], [])
+    assert failures[0].startswith(f"{url} does not answer")
+
+
+@pytest.mark.parametrize("port", ["memcache", "127.0.0.1:99999"])
+def test_what_is_no_port(port):
+    failures, _numbers = _gate.judge([], [port], [], [], [])
+    assert failures[0].startswith(f"Port {port} does not answer")
+
+
+def test_every_failure_is_told():
+    with serving(answering("")) as port:
+        pass
+    failures, _numbers = _gate.judge([], [port], [{"argv": ["false"]}], [{"url": f"http://127.0.0.1:{port}/"}], [])
+    assert len(failures) == 3

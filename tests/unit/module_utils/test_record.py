@@ -1,0 +1,106 @@
+"""The transaction record: what is written is read again, by Python and by the shell; who may work on it."""
+
+import pathlib
+import subprocess
+import time
+
+import pytest
+
+from ansible_collections.kup.fleet.plugins.module_utils import _record
+from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._record import Record
+
+LIBRARY = pathlib.Path(__file__).parents[3] / "files" / "node" / "lib.sh"
+
+
+@pytest.fixture
+def path(tmp_path, monkeypatch):
+    path = tmp_path / "state" / "record"
+    monkeypatch.setattr(_record, "RECORD", str(path))
+    return path
+
+
+def test_what_is_saved_is_loaded(path):
+    record = Record(PHASE="trial", UNITS="a.service b.service", REASON='it said "no" to $HOME `id`', KERNEL_NEW="7.2")
+    _record.save(record)
+    assert _record.load() == record
+    assert _record.load().units == ["a.service", "b.service"]
+
+
+def test_without_a_file_the_record_is_empty(path):
+    record = _record.load()
+    assert record == {}
+    assert not record.unfinished
+    assert record["PHASE"] == ""
+
+
+def test_a_reason_with_quotes_survives_the_shell(path):
+    """files/node writes the record again with single quotes around each value."""
+    record = Record(PHASE="trial", KERNEL_NEW="7.2")
+    _record.advance(record, "trial", "'criu check' fails:\n  it's no use; $(id) `id` \\")
+    shell = LIBRARY.read_text().replace("state=/var/lib/kup", f"state={path.parent}")
+    subprocess.run(["sh", "-ec", f'{shell}\nadvance fell_back "$REASON"'], check=True)
+    found = _record.load()
+    assert found["PHASE"] == "fell_back"
+    assert found["REASON"] == '"criu check" fails: it"s no use; $(id) `id` \\'
+    assert found["KERNEL_NEW"] == "7.2"
+
+
+@pytest.mark.parametrize("text", ["PHASE=great", "COLOUR=red", "no line", "PHASE=trial phase"])
+def test_a_broken_record_is_refused(text):
+    with pytest.raises(KupError, match="transaction record"):
+        _record.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("phase", "unfinished"), [(name, under_way) for name, (under_way, _) in _record.PHASES.items()]
+)
+def test_unfinished(phase, unfinished):
+    assert Record(PHASE=phase).unfinished is unfinished
+
+
+def held(until, phase="trial", kernel="7.2"):
+    return Record(PHASE=phase, OWNER="first", OWNER_UNTIL=str(int(time.time()) + until), KERNEL_NEW=kernel)
+
+
+def test_another_run_is_kept_away_while_one_is_at_work():
+    with pytest.raises(KupError, match="The run first works on this node"):
+        _record.claim(held(60), "second")
+
+
+def test_a_clock_that_was_set_back_keeps_nobody_away_for_longer_than_a_lease():
+    with pytest.raises(KupError, match=f"or {_record.LEASE} s if it is dead"):
+        _record.claim(held(10**6), "second")
+
+
+def test_the_same_run_goes_on():
+    _record.claim(held(60), "first")
+
+
+def test_a_dead_run_is_taken_over_for_the_same_kernel():
+    _record.claim(held(-1), "second", "7.2")
+
+
+def test_a_dead_run_for_another_kernel_is_refused():
+    with pytest.raises(KupError, match="left an update to 7.2 in phase trial"):
+        _record.claim(held(-1), "second", "6.12")
+
+
+def test_a_finished_update_keeps_nobody_away():
+    _record.claim(held(60, phase="committed"), "second")
+
+
+def test_take_renews_the_lease_of_an_unfinished_update(path):
+    _record.save(held(-1))
+    _record.take("second")
+    found = _record.load()
+    assert found["OWNER"] == "second"
+    assert int(found["OWNER_UNTIL"]) > time.time() + _record.LEASE - 5
+
+
+def test_as_dict():
+    plain = Record(PHASE="trial", UNITS="a.service").as_dict()
+    assert plain["phase"] == "trial"
+    assert plain["units"] == ["a.service"]
+    assert plain["unfinished"] is True
+    assert plain["reason"] == ""

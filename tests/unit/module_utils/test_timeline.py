@@ -1,0 +1,73 @@
+"""Phases and outage from events of one boot, of two boots with clocks that disagree, and of a switch given up."""
+
+import pytest
+
+from ansible_collections.kup.fleet.plugins.module_utils import _timeline
+
+OLD = [("freeze", 100.0), ("dumped", 100.9), ("kexec", 101.1)]
+NEW = [
+    ("kernel-start", 102.0),
+    ("user-space", 103.5),
+    ("held", 103.6),
+    ("restore-start", 104.0),
+    ("restore-end", 104.8),
+    ("open", 104.85),
+    ("arrived", 106.0),
+]
+
+
+def events(boot, pairs, shift=0.0):
+    return [{"event": event, "at": at + shift, "boot": boot} for event, at in pairs]
+
+
+def by_time(*parts):
+    return sorted(sum(parts, []), key=lambda event: event["at"])
+
+
+def test_phases_of_a_switch():
+    found = _timeline.phases(by_time(events("a", OLD), events("b", NEW)))
+    expected = {"dump_s": 0.9, "kexec_s": 1.1, "kernel_s": 1.5, "early_boot_s": 0.5, "restore_s": 0.8, "open_s": 0.05}
+    assert found == pytest.approx(expected)
+
+
+def test_outage_ends_when_packets_flow():
+    assert _timeline.outage(by_time(events("a", OLD), events("b", NEW))) == pytest.approx(4.85)
+
+
+def test_a_clock_that_begins_early_loses_no_event():
+    found = _timeline.phases(by_time(events("a", OLD), events("b", NEW, shift=-2.5)))
+    assert found["kexec_s"] == 0
+    assert found["kernel_s"] == pytest.approx(1.5)
+
+
+def test_the_last_switch_counts():
+    back = events("b", OLD, 50) + events("c", NEW, 50.5)
+    both = by_time(events("a", OLD), events("b", NEW), back)
+    assert _timeline.phases(both)["kexec_s"] == pytest.approx(1.6)
+    assert _timeline.outage(both) == pytest.approx(5.35)
+
+
+def test_a_switch_that_was_given_up():
+    given_up = events("a", [("freeze", 100.0), ("given-up", 101.5)])
+    assert _timeline.outage(given_up) == 1.5
+    assert _timeline.phases(given_up) == {}
+
+
+def test_packets_that_do_not_flow_yet():
+    assert _timeline.outage(events("a", OLD)) is None
+
+
+def test_no_switch():
+    assert _timeline.phases([]) == {}
+    assert _timeline.outage([]) is None
+
+
+def test_events_are_read_in_order(tmp_path, monkeypatch):
+    path = tmp_path / "timeline"
+    path.write_text("freeze 100.5 a\nkexec 101.000000123 a\n")
+    monkeypatch.setattr(_timeline, "TIMELINE", str(path))
+    monkeypatch.setattr(_timeline, "RUN", str(tmp_path))
+    assert [(e["event"], e["at"], e["boot"]) for e in _timeline.events()] == [
+        ("freeze", 100.5, "a"),
+        ("kexec", 101.000000123, "a"),
+    ]
