@@ -18,7 +18,7 @@ def main(arguments):
         with _lock.exclusive():
             _run(arguments)
     except KupError as error:
-        print(f"kup: {error}", file=sys.stderr)
+        sys.stderr.write(f"kup: {error}\n")
         return 1
     return 0
 

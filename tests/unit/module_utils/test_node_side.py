@@ -195,15 +195,15 @@ else
    set default="${saved_entry}"
 fi
 menuentry 'Debian GNU/Linux' --class debian --class gnu-linux $menuentry_id_option 'gnulinux-simple-U1' {
-	linux	/boot/vmlinuz-7.2.12+deb13-cloud-amd64 root=UUID=U1 ro
+  linux  /boot/vmlinuz-7.2.12+deb13-cloud-amd64 root=UUID=U1 ro
 }
 submenu 'Advanced options for Debian GNU/Linux' $menuentry_id_option 'gnulinux-advanced-U1' {
-	menuentry 'Debian GNU/Linux, with Linux 7.2.12+deb13-cloud-amd64' --class gnu $menuentry_id_option 'gnulinux-7.2.12+deb13-cloud-amd64-advanced-U1' {
-	}
-	menuentry 'Debian, with Linux 7.2.12+deb13-cloud-amd64 (recovery mode)' $menuentry_id_option 'gnulinux-7.2.12+deb13-cloud-amd64-recovery-U1' {
-	}
-	menuentry 'Debian GNU/Linux, with Linux 6.12.117+deb13-cloud-amd64' --class gnu $menuentry_id_option 'gnulinux-6.12.117+deb13-cloud-amd64-advanced-U1' {
-	}
+  menuentry 'Debian GNU/Linux, with Linux 7.2.12+deb13-cloud-amd64' --class gnu $menuentry_id_option 'gnulinux-7.2.12+deb13-cloud-amd64-advanced-U1' {
+  }
+  menuentry 'Debian, with Linux 7.2.12+deb13-cloud-amd64 (recovery mode)' $menuentry_id_option 'gnulinux-7.2.12+deb13-cloud-amd64-recovery-U1' {
+  }
+  menuentry 'Debian GNU/Linux, with Linux 6.12.117+deb13-cloud-amd64' --class gnu $menuentry_id_option 'gnulinux-6.12.117+deb13-cloud-amd64-advanced-U1' {
+  }
 }
 """
 

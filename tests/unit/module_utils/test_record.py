@@ -52,9 +52,7 @@ def test_a_broken_record_is_refused(text):
         _record.parse(text)
 
 
-@pytest.mark.parametrize(
-    ("phase", "unfinished"), [(name, under_way) for name, (under_way, _) in _record.PHASES.items()]
-)
+@pytest.mark.parametrize(("phase", "unfinished"), [(name, meaning[0]) for name, meaning in _record.PHASES.items()])
 def test_unfinished(phase, unfinished):
     assert Record(PHASE=phase).unfinished is unfinished
 
