@@ -24,8 +24,7 @@ class ActionModule(WaitingAction):
             self.start("kup.fleet.kup_switch", self._task.args)
         last = self.settle()
         if last is None:
-            sight = self.look()
-            return {**self.outcome(sight, "lost"), "failed": True, "msg": self.lost()}
+            return {**self.outcome(self.look(), "lost"), "failed": True, "msg": self.lost()}
         state, sentence = _verdict(last, restarted=last.boot_id != first.boot_id)
         result = self.outcome(last, state)
         return {**result, "failed": True, "msg": sentence} if sentence else result

@@ -66,6 +66,7 @@ state:
     - V(committed) - the update is final, it cannot be undone this way.
     - V(trial) - the way back was given up and the applications went on with the new kernel.
     - V(failed) - the applications lost their state and were started fresh.
+    - V(refused) - nothing was started; the message says why.
     - V(lost) - the node did not come to an end within O(timeout).
   type: str
   returned: always

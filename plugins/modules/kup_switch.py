@@ -72,6 +72,7 @@ state:
     - V(aborted) - it was given up and the applications went on as before.
     - V(fell_back) - the applications run on the old kernel again.
     - V(failed) - the applications lost their state and were started fresh.
+    - V(refused) - nothing was started; the message says why.
     - V(lost) - the node did not come to an end within O(timeout).
   type: str
   returned: always

@@ -65,9 +65,9 @@ class WaitingAction(ActionBase):
     _supports_check_mode = True
     _VALID_ARGS = frozenset()
 
-    _answering = (
-        False  # the last look was answered, so the connection may be a shared one that is older than the switch
-    )
+    # The last look was answered, so the connection may be a shared one that is older than the switch.
+    _answering = False
+    _first = _last = None
     _trouble = ""
     _told = ""
 
@@ -75,13 +75,12 @@ class WaitingAction(ActionBase):
         del tmp
         result = super().run(None, task_vars)
         self._task_vars = task_vars
-        self._deadline = time.monotonic() + self._seconds()
-        self._first = None
         try:
+            self._deadline = time.monotonic() + self._seconds()
             with self._impatient():
                 result.update(self.follow())
         except KupError as error:
-            result.update(failed=True, msg=str(error))
+            result.update(self._account(self._last, "refused"), failed=True, msg=str(error))
         return result
 
     def follow(self):
@@ -125,7 +124,7 @@ class WaitingAction(ActionBase):
         )
         sight = _sight.parse(sight["stdout"]) if sight else None
         self._answering = sight is not None
-        self._first = self._first or sight
+        self._first, self._last = self._first or sight, sight or self._last
         self._tell(sight.text() if sight else "no answer")
         return sight
 
@@ -181,8 +180,11 @@ class WaitingAction(ActionBase):
 
     def outcome(self, sight, state):
         """The result's keys for the end ``state``; ``sight`` is the last one, or None. The keys are always all there."""
+        return {**self._account(sight, state), **(self._status() if sight else {})}
+
+    def _account(self, sight, state):
         first = self._first
-        found = {
+        return {
             "state": state,
             "changed": bool(first and sight and first.record != sight.record),
             "boot_id_before": first.boot_id if first else None,
@@ -190,8 +192,8 @@ class WaitingAction(ActionBase):
             "boot_id": sight.boot_id if sight else None,
             "kernel": sight.kernel if sight else None,
             "record": sight.record.as_dict() if sight else None,
+            **_UNKNOWN,
         }
-        return {**found, **_UNKNOWN, **(self._status() if sight else {})}
 
     def _status(self):
         trouble = ""
