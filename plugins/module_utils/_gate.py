@@ -120,9 +120,8 @@ def _command(command):
     expected = int(command.get("rc") or 0)
     text = f"'{' '.join(command['argv'])}'"
     if done.returncode != expected:
-        return [
-            f"{text} ended with {done.returncode}, expected {expected}: {(done.stderr or done.stdout).strip()[:200]}"
-        ]
+        said = (done.stderr or done.stdout).strip()[:200] or "it said nothing"
+        return [f"{text} ended with {done.returncode}, expected {expected}: {said}"]
     if command.get("stdout") and not re.search(command["stdout"], done.stdout):
         return [f"{text} printed {done.stdout.strip()[:200]!r}, expected a match of {command['stdout']!r}."]
     return []

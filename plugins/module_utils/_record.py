@@ -157,3 +157,17 @@ def take(owner, target=None):
         renew(record, owner)
         save(record)
     return record
+
+
+def release(owner, dry=False):
+    """Give back the lease of the run ``owner``, so that the next one need not wait for its end.
+
+    :param dry: only tell.
+    :returns: whether there was one.
+    """
+    record = load()
+    held = record.unfinished and record["OWNER"] == owner and int(record["OWNER_UNTIL"] or 0) > time.time()
+    if held and not dry:
+        record["OWNER_UNTIL"] = ""
+        save(record)
+    return held

@@ -19,10 +19,13 @@ options:
       - V(committed) keeps the new kernel. It fails on a node that is not on trial.
       - V(clean) removes what an update left behind that was given up or undone. It fails while an update is under way,
         and where no restore worked, for then the images are the last copy of the state.
+      - V(released) changes nothing of the update, but lets another rollout go on with it at once. A rollout that ends
+        early says this to the nodes that it has prepared.
     type: str
     choices:
       - committed
       - clean
+      - released
     default: committed
   run_id:
     description:
@@ -70,6 +73,8 @@ from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 
 def apply(state, owner, check_mode):
     with _lock.exclusive():
+        if state == "released":
+            return _record.release(owner, dry=check_mode)
         record = _record.load()
         _record.claim(record, owner)
         if state == "committed":
@@ -80,7 +85,7 @@ def apply(state, owner, check_mode):
 def main():
     module = AnsibleModule(
         argument_spec={
-            "state": {"type": "str", "choices": ["committed", "clean"], "default": "committed"},
+            "state": {"type": "str", "choices": ["committed", "clean", "released"], "default": "committed"},
             "run_id": {"type": "str", "required": True},
         },
         supports_check_mode=True,
