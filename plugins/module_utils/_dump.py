@@ -66,6 +66,8 @@ class Dump:
         """CRIU's first error line; later ones are consequences."""
         log = read_text(f"{self.directory}/dump.log", "").splitlines()
         errors = [line for line in log if "Error" in line]
+        if not errors and os.statvfs(self.directory).f_bavail == 0:  # not even for its log
+            return f"no room is left in {self.directory}"
         return errors[0] if errors else f"no error in {self.directory}/dump.log, exit code {self._process.returncode}"
 
     def let_go(self):

@@ -113,7 +113,6 @@ phases:
   returned: always
   sample:
     dump_s: 0.912
-    kexec_s: 1.204
     kernel_s: 1.71
     early_boot_s: 0.65
     restore_s: 0.81
