@@ -4,7 +4,7 @@
 
 """What the next boot has to do, written before the switch as plain unit files.
 
-`write` lays out a directory that the generator (files/node/generator) links into systemd's early unit path when the
+`Plan` lays out a directory that the generator (files/node/generator) links into systemd's early unit path when the
 record says so. Nothing of it is in /etc: once the record moves on, a ``systemctl daemon-reload`` makes it vanish.
 
     boot/N/restore/   units of a boot that has to restore checkpoint N
@@ -23,7 +23,7 @@ import re
 import shutil
 
 from . import _criu, _hold, _network
-from ._files import make_directory, write_file
+from ._files import make_directory
 from ._paths import BOOT, RUN, RUNTIME
 from ._run import run
 from ._units import show
@@ -46,42 +46,61 @@ Before=shutdown.target
 """
 
 
-def write(number, parts, *, timeout, commit_timeout):
-    """Write boot/``number`` for ``parts``: list of (`Unit`, `Findings`, images directory).
+class Plan:
+    """boot/N, in two steps: all that is known before the freeze, then what only a frozen tree tells.
 
-    Runs while the applications are frozen: it only writes small files; the caller syncs.
-
-    :param timeout: seconds that a restore may take.
-    :param commit_timeout: seconds after the new kernel's start at which an uncommitted node goes back.
+    Nothing is synced here: the record names the plan only after the caller has synced.
     """
-    directory = f"{BOOT}/{number}"
-    shutil.rmtree(directory, ignore_errors=True)
-    for part in ("", "/restore", "/trial"):
-        make_directory(directory + part)
-    sockets = [socket for _unit, findings, _images in parts for socket in findings.sockets]
-    write_file(f"{directory}/hold.nft", _hold.ruleset(sockets))
-    network_is_ours = _network_files(directory, sockets)
-    highest = max(t for unit, _findings, _images in parts for process in unit.processes for t in process.threads)
-    write_file(f"{directory}/last-pid", f"{highest + 1}\n")
-    others = _early_units()
-    _early(f"{directory}/restore", others)
-    for unit, findings, images in parts:
-        ahead = others if network_is_ours and _on_root(images) else []
-        _restored_unit(f"{directory}/restore", unit, findings, images, timeout, ahead)
-    _arrival(f"{directory}/restore", [unit.name for unit, _findings, _images in parts])
-    _deadline(f"{directory}/trial", commit_timeout)
+
+    def __init__(self, number, parts, *, timeout, commit_timeout):
+        """Write what can be written while the applications serve.
+
+        :param parts: list of (`Unit`, `Findings`, images directory).
+        :param timeout: seconds that a restore may take.
+        :param commit_timeout: seconds after the new kernel's start at which an uncommitted node goes back.
+        """
+        self.directory = f"{BOOT}/{number}"
+        shutil.rmtree(self.directory, ignore_errors=True)
+        for part in ("", "/restore", "/trial"):
+            make_directory(self.directory + part)
+        sockets = [socket for _unit, findings, _images in parts for socket in findings.sockets]
+        self._bound = _network.bound(sockets)
+        network_is_ours = self._links(sockets)
+        restore, others = f"{self.directory}/restore", _early_units()
+        _early(restore, others)
+        for unit, findings, images in parts:
+            ahead = others if network_is_ours and _on_root(os.path.dirname(images)) else []
+            _restored_unit(restore, unit, findings, images, timeout, ahead)
+        _arrival(restore, [unit.name for unit, _findings, _images in parts])
+        _deadline(f"{self.directory}/trial", commit_timeout)
+
+    def complete(self, sockets, threads):
+        """Write the rest, while everything is frozen.
+
+        :param sockets: all inet sockets of the trees.
+        :param threads: ids of all their threads.
+        """
+        if _network.bound(sockets) - self._bound:
+            self._links(sockets)
+        _put(f"{self.directory}/hold.nft", _hold.ruleset(sockets))
+        _put(f"{self.directory}/routes", _network.route_queries(sockets))
+        _put(f"{self.directory}/last-pid", f"{max(threads) + 1}\n")
+
+    def _links(self, sockets):
+        links, complete = _network.links(sockets)
+        _put(f"{self.directory}/links", "".join(f"{link.mac} {link.name} {link.module}\n" for link in links))
+        commands = [line for link in links for line in link.commands]
+        _put(f"{self.directory}/addresses", "".join(f"{line}\n" for line in commands))
+        return complete
 
 
-def _network_files(directory, sockets):
-    links, complete = _network.links(sockets)
-    write_file(f"{directory}/links", "".join(f"{link.mac} {link.name} {link.module}\n" for link in links))
-    write_file(f"{directory}/addresses", "".join(f"{line}\n" for link in links for line in link.commands))
-    write_file(f"{directory}/routes", _network.route_queries(sockets))
-    return complete
+def _put(path, text, mode=0o600):
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "w", encoding="utf-8") as stream:
+        stream.write(text)
 
 
 def _unit_file(directory, name, text, wanted_by=None):
-    write_file(f"{directory}/{name}", text, 0o644)
+    _put(f"{directory}/{name}", text, 0o644)
     if wanted_by:
         make_directory(f"{directory}/{wanted_by}.wants")
         os.symlink(f"../{name}", f"{directory}/{wanted_by}.wants/{name}")
@@ -107,7 +126,6 @@ Wants=network-pre.target
 
 [Service]
 Type=oneshot
-RemainAfterExit=yes
 TimeoutStartSec=20
 ExecStart=/bin/sh {RUNTIME}/early
 """,

@@ -118,9 +118,7 @@ class _Examination:
         ):
             own = process.namespace(kind)
             if own and own != os.readlink(f"/proc/1/ns/{kind}"):
-                self._problem(
-                    process, f"its {kind} namespace", "is not the host's", f"run the unit without {setting}"
-                )
+                self._problem(process, f"its {kind} namespace", "is not the host's", f"run the unit without {setting}")
         if process.status("TracerPid") not in ("", "0"):
             self._problem(
                 process, "the process", f"is traced by pid {process.status('TracerPid')}", "end the debugger or tracer"
@@ -142,7 +140,9 @@ class _Examination:
                     process, "a System V shared memory segment", "is not dumped outside of an IPC namespace", _NO_SHM
                 )
             elif path.startswith("/") and not path.endswith(" (deleted)") and line.split()[3] in self.volatile:
-                self._problem(process, f"the mapping of {path}", "is a file in memory, which ends with the kernel", _NO_SHM)
+                self._problem(
+                    process, f"the mapping of {path}", "is a file in memory, which ends with the kernel", _NO_SHM
+                )
             elif path.startswith("/dev/") and not path.startswith(("/dev/zero", "/dev/shm/")):
                 self._problem(process, f"the mapping of {path}", "is memory of a device", "stop using the device")
             elif "io_uring" in path:
@@ -201,7 +201,10 @@ class _Examination:
             self._problem(process, thing, "is a device with state of its own", "stop using the device")
             return
         status = os.stat(f"{process.path}/fd/{number}")
-        if stat.S_ISREG(status.st_mode) and f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}" in self.volatile:
+        if (
+            stat.S_ISREG(status.st_mode)
+            and f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}" in self.volatile
+        ):
             self._problem(process, thing, "is a file in memory, which ends with the kernel", _NO_SHM)
             return
         mount = re.search(r"^mnt_id:\s*(\d+)", read_text(f"{process.path}/fdinfo/{number}", ""), re.MULTILINE)

@@ -98,7 +98,9 @@ def judge_unit(name):
     verdict = {"unit": unit.name, "movable": False, "rss_bytes": unit.rss, "processes": len(unit.processes)}
     state = unit.properties["LoadState"]
     if state != "loaded":
-        verdict["problems"] = [f"Unit {unit.name} is {state} on this node, expected one that exists; correct kup_units."]
+        verdict["problems"] = [
+            f"Unit {unit.name} is {state} on this node, expected one that exists; correct kup_units."
+        ]
     elif not unit.active:
         verdict["problems"] = [
             f"Unit {unit.name} is {unit.properties['ActiveState']} with main process {unit.main_pid}, expected an "

@@ -11,6 +11,7 @@ the frozen trees in its post-dump stage and lets them run again when told so.
 from __future__ import annotations
 
 import os
+import shutil
 import time
 
 from . import _bootplan, _hold, _kexec, _movable, _record, _sockets, _timeline
@@ -32,25 +33,23 @@ def depart(record, target, phase):
     before = record["PHASE"]
     dumps = []
     try:
-        units = [Unit(name) for name in record.units]
-        parts = [(unit, _examined(unit)) for unit in units]
+        parts = _parts(record, number)
+        plan = _bootplan.Plan(
+            number, parts, timeout=int(record["RESTORE_TIMEOUT"]), commit_timeout=int(record["COMMIT_TIMEOUT"])
+        )
         if not _kexec.loaded():
             _kexec.load(target)
         os.sync()  # what others have dirtied is written while the applications still serve
         if phase == "switching":
             _record.advance(record, "checkpointing")
-        _hold.apply(_hold.ruleset([socket for _unit, findings in parts for socket in findings.sockets]))
-        _timeline.mark("freeze")
-        make_directory(f"{record['IMAGES']}/{record['ID']}")
-        for unit, findings in parts:
-            dumps.append(Dump(unit, findings, f"{record['IMAGES']}/{record['ID']}/{number}-{unit.name}"))
-        deadline = time.monotonic() + _PATIENCE
-        for dump in dumps:
-            dump.wait(deadline)
-        _timeline.mark("dumped")
-        _write_plan(record, number, dumps)
-        record["CHECKPOINT"] = number
-        _timeline.mark("kexec")
+        _freeze(parts, dumps)
+        processes = [process for unit, _findings, _images in parts for process in Unit(unit.name).processes]
+        plan.complete(
+            [socket for process in processes for socket in _sockets.of_process(process)],
+            [thread for process in processes for thread in process.threads],
+        )
+        record.update(CHECKPOINT=number, BYTES=str(sum(dump.bytes for dump in dumps)))
+        _timeline.mark("planned")
         os.sync()
         _record.advance(record, phase, record["REASON"])
         _kexec.execute()
@@ -64,6 +63,28 @@ def depart(record, target, phase):
         raise
 
 
+def _parts(record, number):
+    """(`Unit`, `Findings`, images directory) of each unit of the record, all of them fit to be moved."""
+    root = f"{record['IMAGES']}/{record['ID']}"
+    make_directory(root)
+    parts = [(unit, _examined(unit), f"{root}/{number}-{unit.name}") for unit in map(Unit, record.units)]
+    for _unit, _findings, images in parts:
+        shutil.rmtree(images, ignore_errors=True)  # of an attempt that was given up
+    return parts
+
+
+def _freeze(parts, dumps):
+    """Dump all units at once; returns with all trees frozen and all images complete. Appends to ``dumps`` as it goes."""
+    _hold.apply(_hold.ruleset([socket for _unit, findings, _images in parts for socket in findings.sockets]))
+    _timeline.mark("freeze")
+    for unit, findings, images in parts:
+        dumps.append(Dump(unit, findings, images))
+    deadline = time.monotonic() + _PATIENCE
+    for dump in dumps:
+        dump.wait(deadline)
+    _timeline.mark("dumped")
+
+
 def _examined(unit):
     if not unit.active:
         raise KupError(f"{unit.name} is {unit.properties['ActiveState']}, expected active with a main process.")
@@ -71,17 +92,6 @@ def _examined(unit):
     if findings.problems:
         raise KupError(findings.problems[0].sentence())
     return findings
-
-
-def _write_plan(record, number, dumps):
-    parts = []
-    for dump in dumps:
-        # What the tree has now that it is frozen, not what it had when it was looked at.
-        dump.unit = Unit(dump.unit.name)
-        dump.findings.sockets = [s for process in dump.unit.processes for s in _sockets.of_process(process)]
-        parts.append((dump.unit, dump.findings, dump.directory))
-    record["BYTES"] = str(sum(dump.bytes for dump in dumps))
-    _bootplan.write(number, parts, timeout=int(record["RESTORE_TIMEOUT"]), commit_timeout=int(record["COMMIT_TIMEOUT"]))
 
 
 def go_back(reason):

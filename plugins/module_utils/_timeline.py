@@ -55,7 +55,8 @@ def _this_boot():
 # phase → the events that it lies between
 _PHASES = {
     "dump_s": ("freeze", "dumped"),
-    "kexec_s": ("dumped", "kernel-start"),
+    "plan_s": ("dumped", "planned"),
+    "kexec_s": ("planned", "kernel-start"),
     "kernel_s": ("kernel-start", "user-space"),
     "early_boot_s": ("user-space", "restore-start"),
     "restore_s": ("restore-start", "restore-end"),
