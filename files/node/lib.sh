@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Sourced by the shell beside it, in a boot that has an update to finish. No Python here: an interpreter takes longer to
 # start than all of this. The record's format and phases are described in plugins/module_utils/_record.py.
