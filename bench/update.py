@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 """Three ways to a new kernel on one node, in one run, as a client sees them.
 
     update   this collection: the application is checkpointed and restored

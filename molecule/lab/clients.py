@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 """The load clients of a lab, one per node: start, stop, verify.
 
     clients.py start  --name LAB --out DIR --keys N     fill each node, then keep it under load

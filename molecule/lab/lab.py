@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 """A fleet of real virtual machines on this machine: up, down, power cuts, and a shell into each node."""
 
 import argparse

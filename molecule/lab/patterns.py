@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 """A service of three processes with three counting threads each, which can prove that its memory is what it was.
 
     patterns serve    the service, on loopback port 7070

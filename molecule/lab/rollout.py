@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 """Run the rollout on a lab as an operator would, and do to it what happens to rollouts.
 
     rollout.py --name LAB --log FILE [--vars JSON] [-- more words for ansible-playbook]

@@ -33,3 +33,7 @@ def _run(arguments):
         _switch.go_back(arguments[1])
     else:
         raise KupError(f"{' '.join(arguments)!r} is not known, expected 'switch' or 'fallback REASON'.")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
