@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import stat
 from dataclasses import asdict, dataclass, field
 
@@ -25,6 +26,8 @@ _ANONYMOUS = ("eventfd", "eventpoll", "timerfd", "signalfd", "inotify", "fanotif
 # criu/files.c, dump_chrdev(): devices of mem(4) and tun; anything else has state in a driver.
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
+# criu/sockets.c, dump_socket().
+_FAMILIES = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_PACKET, socket.AF_NETLINK)
 _NO_SHM = "configure it to use anonymous shared memory or files on a disk"
 # File systems whose files a kernel takes with it.
 _VOLATILE = ("tmpfs", "ramfs", "devtmpfs", "hugetlbfs")
@@ -175,12 +178,12 @@ class _Examination:
     def _socket(self, process, number, inode, thing, known):
         if inode in known:
             return
-        socket = self.unix.get(inode)
-        if socket is None:
-            self._problem(process, thing, "is of a family that CRIU cannot dump", "switch that feature off")
+        unix = self.unix.get(inode)
+        if unix is None:
+            self._unlisted_socket(process, number, thing)
             return
-        peer = self.unix.get(socket.peer)
-        if not socket.peer or f"socket:[{socket.peer}]" in self.inodes:
+        peer = self.unix.get(unix.peer)
+        if not unix.peer or f"socket:[{unix.peer}]" in self.inodes:
             return
         if peer is not None and peer.path == JOURNAL:
             self.found.journal.setdefault(number, inode)
@@ -192,6 +195,14 @@ class _Examination:
             f"is connected to {where}",
             "end that connection for the update (a hook before the checkpoint can do it) or let the unit log to stdout",
         )
+
+    def _unlisted_socket(self, process, number, thing):
+        """One of a family without a table, or one that was opened since the tables were read, or is closed by its peer."""
+        kind = _sockets.kind_of(process, number)
+        if kind is not None and kind[0] not in _FAMILIES:
+            self._problem(
+                process, thing, f"is of family {kind[0]}, which CRIU cannot dump", "switch off the feature that uses it"
+            )
 
     def _file(self, process, number, target, thing):
         if target.endswith(" (deleted)") or target.startswith(("/memfd:", "/proc/")):
