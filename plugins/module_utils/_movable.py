@@ -10,6 +10,7 @@ descriptor whose other end is outside the tree) comes back as an external; what 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import socket
@@ -90,7 +91,8 @@ class _Examination:
             self._mappings(process)
             known = self._inet(process)
             for number, target in process.descriptors():
-                self._descriptor(process, number, target, known)
+                with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # closed since it was listed
+                    self._descriptor(process, number, target, known)
         locks = read_text("/proc/locks", "").splitlines()
         self.found.file_locks = any(int(pid) in self.pids for pid in _lock_owners(locks))
         return self.found
@@ -154,7 +156,7 @@ class _Examination:
     def _inet(self, process):
         sockets = _sockets.of_process(process)
         self.found.sockets += sockets
-        known = {socket.inode for socket in sockets}
+        known = {found.inode for found in sockets}
         for table in ("netlink", "packet"):
             rows = read_text(f"{process.path}/net/{table}", "").splitlines()[1:]
             known |= {int(row.split()[-1]) for row in rows if row.split()[-1].isdigit()}

@@ -20,6 +20,7 @@ from ._errors import KupError
 from ._files import make_directory
 from ._units import Unit
 
+_ACCEPTING = 0.5  # seconds; an application that serves accepts at once
 _PATIENCE = 600  # seconds for one dump; a terabyte on a slow disk has no business here
 
 
@@ -77,12 +78,22 @@ def _freeze(parts, dumps):
     """Dump all units at once; returns with all trees frozen and all images complete. Appends to ``dumps`` as it goes."""
     _hold.apply(_hold.ruleset([socket for _unit, findings, _images in parts for socket in findings.sockets]))
     _timeline.mark("freeze")
+    _accept_the_last(parts)
     for unit, findings, images in parts:
         dumps.append(Dump(unit, findings, images))
     deadline = time.monotonic() + _PATIENCE
     for dump in dumps:
         dump.wait(deadline)
     _timeline.mark("dumped")
+
+
+def _accept_the_last(parts):
+    """Give the applications time to accept what connected just before the hold: CRIU refuses a listener with a queue."""
+    give_up = time.monotonic() + _ACCEPTING
+    while time.monotonic() < give_up:
+        sockets = [s for unit, _findings, _images in parts for p in unit.processes for s in _sockets.of_process(p)]
+        if not any(socket.waiting for socket in sockets if socket.listening):
+            return
 
 
 def _examined(unit):
