@@ -92,7 +92,7 @@ def _accept_the_last(parts):
     give_up = time.monotonic() + _ACCEPTING
     while time.monotonic() < give_up:
         sockets = [s for unit, _findings, _images in parts for p in unit.processes for s in _sockets.of_process(p)]
-        if not any(socket.waiting for socket in sockets if socket.listening):
+        if not any(s.waiting for s in sockets if s.listening and s.protocol.startswith("tcp")):
             return
 
 
