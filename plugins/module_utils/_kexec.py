@@ -87,13 +87,18 @@ def _identity(path):
 
 
 def _host_only(release, path):
+    """Build an initramfs with what this node's root needs; a complicated root gets what the distribution would give it."""
+    modules = _rootdevice.needed_modules()
     with tempfile.TemporaryDirectory(prefix="kup-initramfs-", dir="/var/tmp") as scratch:
         configuration = f"{scratch}/conf"
         shutil.copytree("/etc/initramfs-tools", configuration, symlinks=True)
         os.makedirs(f"{configuration}/conf.d", exist_ok=True)
         # Read last (conf.d in order of name). Light compression: it is unpacked while the application waits.
+        settings = "COMPRESS=zstd\nCOMPRESSLEVEL=1\n" + ("MODULES=list\nRESUME=none\n" if modules else "")
         with open(f"{configuration}/conf.d/zzz-kup", "w", encoding="ascii") as stream:
-            stream.write("MODULES=dep\nCOMPRESS=lz4\nRESUME=none\nFSTYPE=auto\n")
+            stream.write(settings)
+        with open(f"{configuration}/modules", "a", encoding="ascii") as stream:
+            stream.writelines(f"{name}\n" for name in sorted(modules or ()))
         run(["mkinitramfs", "-d", configuration, "-o", f"{scratch}/initrd", release], timeout=900)
         copy_file(f"{scratch}/initrd", path)
 

@@ -13,10 +13,25 @@ from ._run import run
 
 
 def bare_root(release):
-    """PARTUUID of the root partition if ``release`` has all drivers for it built in, else None.
+    """PARTUUID of the root partition if ``release`` has all drivers for it built in, else None."""
+    root = _plain_root()
+    # Where a driver's module is built in, sysfs shows no link for it; what the *other* kernel does, its list tells.
+    if root is None or not needed_modules() <= _built_in(release):
+        return None
+    return run(["blkid", "--match-tag", "PARTUUID", "--output", "value", root[0]]).stdout.strip() or None
 
-    That holds for a partition of a plain disk: no LVM, no encryption, no RAID, no network in between.
+
+def needed_modules():
+    """Names of the modules that a kernel needs to mount this node's root file system, built in or not.
+
+    :returns: set of names; None where more than modules is needed (LVM, encryption, RAID, network).
     """
+    root = _plain_root()
+    return None if root is None else _drivers(root[2]) | {root[1]}
+
+
+def _plain_root():
+    """(device, file system, path in sysfs) of a root on a partition of a plain disk, else None."""
     source = run(["findmnt", "--noheadings", "--output", "SOURCE,FSTYPE", "/"]).stdout.split()
     if len(source) != 2 or not source[0].startswith("/dev/"):
         return None
@@ -24,11 +39,7 @@ def bare_root(release):
     device = os.path.realpath(f"/sys/dev/block/{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}")
     if "/virtual/" in device or not os.path.exists(f"{device}/partition"):
         return None
-    built_in = _built_in(release)
-    # Where a driver's module is built in, sysfs shows no link for it; what the *other* kernel does, its list tells.
-    if source[1] not in built_in or not all(driver in built_in for driver in _drivers(device)):
-        return None
-    return run(["blkid", "--match-tag", "PARTUUID", "--output", "value", source[0]]).stdout.strip() or None
+    return source[0], source[1], device
 
 
 def _built_in(release):
@@ -44,6 +55,6 @@ def _drivers(device):
         if os.path.islink(link):
             name = os.path.basename(os.path.realpath(link)).replace("-", "_")
             # pcieport and the like are part of the bus code, not modules of any kernel.
-            names.add({"pcieport": "", "sd": "sd_mod", "virtio_pci": "virtio_pci"}.get(name, name))
+            names.add({"pcieport": "", "sd": "sd_mod"}.get(name, name))
         device = os.path.dirname(device)
     return names - {""}
