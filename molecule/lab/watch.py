@@ -1,34 +1,44 @@
-"""What can be seen of a node from outside: does it answer on a port, is it between two kernels."""
+"""What can be seen of a switch from outside the node, without asking it."""
 
 import subprocess
 import time
 
 from command import LabError
 
-MEMCACHED, SSH = 11211, 22
-# How long a node stays silent on a port before it counts as silent: longer than a busy node's pause.
-SILENCE = 1
+MEMCACHED = 11211
+# Longer than a busy node lets a client wait, shorter than a switch; seconds.
+SILENCE = 3
+# The old kernel's last words on the serial console (kernel/kexec_core.c).
+LAST_WORDS = "kexec_core: Starting new kernel"
 
 
-def answers(lab, node, port, seconds=SILENCE):
-    """True if a TCP connection to PORT of NODE can be made within SECONDS."""
-    argv = ["ip", "netns", "exec", lab.record["netns"], "nc", "-z", "-w", str(seconds)]
-    return not subprocess.run([*argv, lab.machine(node).node["address"], str(port)], check=False).returncode
+def frozen(lab, node):
+    """Return a function: are the application's packets held, because it is being frozen and written?"""
+    address = lab.machine(node).node["address"]
+    argv = ["ip", "netns", "exec", lab.record["netns"], "nc", "-z", "-w", str(SILENCE), address, str(MEMCACHED)]
+    return lambda: subprocess.run(argv, check=False).returncode != 0
 
 
-#: What a watcher can wait for → the port whose silence shows it.
-MOMENTS = {
-    # The application's packets are held: it is being frozen and written.
-    "frozen": MEMCACHED,
-    # The old kernel is gone, the new one is not there yet.
-    "jumped": SSH,
-}
+def jumped(lab, node):
+    """Return a function: has the running kernel gone, with the next one not there yet?"""
+    serial = lab.machine(node).serial
+
+    def jumps():
+        return serial.read_text(encoding="utf-8", errors="replace").count(LAST_WORDS)
+
+    before = jumps()
+    return lambda: jumps() > before
 
 
-def await_moment(lab, node, moment, seconds, still_worth_it=lambda: True):
+#: What a watcher can wait for.
+MOMENTS = {"frozen": frozen, "jumped": jumped}
+
+
+def await_moment(lab, node, moment, seconds, still_worth_it):
     """Wait until NODE has reached MOMENT; LabError after SECONDS, or when waiting has become pointless."""
+    reached = MOMENTS[moment](lab, node)
     deadline = time.monotonic() + seconds
-    while answers(lab, node, MOMENTS[moment]):
+    while not reached():
         if time.monotonic() > deadline or not still_worth_it():
             raise LabError(f"The node {node} was never seen {moment}.")
         time.sleep(0.1)
