@@ -51,7 +51,9 @@ class Lab:
         machine.start(network.namespace(self.name), self.record["mem"], self.record["cpus"])
 
     def ssh(self, machine, command):
+        # A node that switches kernels in the middle of a command never closes the connection.
         return ["ssh", *inventory.ssh_arguments(self.state, self.name), "-o", "ConnectTimeout=5",
+                "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3",
                 f"root@{machine.node['address']}", *command]  # fmt: skip
 
     def wait(self, machine, seconds):
