@@ -66,7 +66,7 @@ class Bench:
         if way == "update":
             load.settle()
         seen = load.stop()[NODE]
-        verdict = load.verify(self._args.keys)[NODE]
+        verdict = load.verify(self._args.keys, aloud=False)[NODE]
         self._measured[way] = {
             "outage_s": seen["outage_s"],
             "resolution_s": seen["probe"]["resolution_s"],
