@@ -87,7 +87,7 @@ class StepClock:
 
 # Scenarios that nobody has yet seen pass from beginning to end: `make vm SCENARIO=NAME` runs one, a whole run says that it
 # leaves them out. A name goes when its scenario has passed.
-UNPROVEN = ("ctlkill", "nodelost", "update-12", "update-13")
+UNPROVEN = ("nodelost", "update-13")
 
 
 def scenarios() -> list[str]:
