@@ -94,6 +94,7 @@ def _accept_the_last(parts):
         sockets = [s for unit, _findings, _images in parts for p in unit.processes for s in _sockets.of_process(p)]
         if not any(s.waiting for s in sockets if s.listening and s.protocol.startswith("tcp")):
             return
+        time.sleep(0.005)  # the application may need this very processor
 
 
 def _examined(unit):
