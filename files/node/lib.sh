@@ -8,18 +8,18 @@ state=/var/lib/kup
 run=/run/kup
 
 # Values of the record, each as a shell variable of the same name in capitals.
-PHASE='' REASON='' ID='' IMAGES='' KERNEL_OLD='' KERNEL_NEW='' CHECKPOINT='' UNITS='' BOOTS=''
+PHASE='' REASON='' ID='' IMAGES='' KERNEL_OLD='' KERNEL_NEW='' CHECKPOINT='' UNITS=''
 if [ -r $state/record ]; then
 	# shellcheck disable=SC1091
 	. $state/record
 fi
 plan=$state/boot/$CHECKPOINT
 
-# advance PHASE [REASON [BOOTS]]: replace the record, durably
+# advance PHASE [REASON]: replace the record, durably
 advance() {
 	{
-		grep -v -e '^PHASE=' -e '^REASON=' -e '^BOOTS=' $state/record
-		printf "PHASE='%s'\nREASON='%s'\nBOOTS='%s'\n" "$1" "$2" "${3-$BOOTS}"
+		grep -v -e '^PHASE=' -e '^REASON=' $state/record
+		printf "PHASE='%s'\nREASON='%s'\n" "$1" "$2"
 	} >$state/record.new
 	sync $state/record.new
 	mv $state/record.new $state/record

@@ -150,8 +150,8 @@ def _on_root(path):
 
 def _restored_unit(directory, unit, findings, images, timeout, ahead):
     pidfile = f"{RUN}/{unit.name}.pid"
-    restore = " ".join(_criu.restore_command(images, findings, pidfile))
     # One shell for all of it: each command of its own would wait for systemd to have time between starting other units.
+    restore = " ".join(_criu.restore_command(images, findings, pidfile))
     # Whoever asked to be started before this unit still is: two opposite orders would make systemd drop one of the jobs.
     before = [name for name in ahead if name not in show(unit.name, "After")["After"].split()]
     text = f"""{restored_text(unit.definition())}

@@ -23,7 +23,7 @@ class Dump:
     """
 
     def __init__(self, unit, findings, directory):
-        self.unit, self.findings, self.directory = unit, findings, directory
+        self.unit, self.directory = unit, directory
         make_directory(directory)
         for name in ("dumped", "verdict"):
             os.mkfifo(f"{directory}/{name}", 0o600)

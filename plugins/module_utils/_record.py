@@ -48,7 +48,6 @@ _KEYS = (
     "COMMIT_TIMEOUT",
     "OWNER",
     "OWNER_UNTIL",
-    "BOOTS",
     "STARTED",
 )
 
