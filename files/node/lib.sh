@@ -38,3 +38,18 @@ mark() {
 	read -r boot_id </proc/sys/kernel/random/boot_id
 	echo "$1 $(date +%s.%N) $boot_id" >>$state/timeline
 }
+
+# flowing: whether memory of a restored unit is still to come
+flowing() {
+	for unit in $run/*.flowing; do
+		[ ! -e "$unit" ] || return 0
+	done
+	return 1
+}
+
+# end_of_update: on the old kernel, once nothing needs it any more, remove what the update wrote. It holds secrets, and
+# nobody may come to do it.
+end_of_update() {
+	[ "$PHASE" = fell_back ] && ! flowing || return 0
+	rm -rf "${IMAGES:?}/${ID:?}" "${state:?}/boot"
+}

@@ -8,6 +8,7 @@
 record says so. Nothing of it is in /etc: once the record moves on, a ``systemctl daemon-reload`` makes it vanish.
 
     boot/N/restore/   units of a boot that has to restore checkpoint N
+    boot/N/pages/     services that bring in memory after the restore, needed until it is in place
     boot/N/trial/     units of the new kernel until commit: the deadline
     boot/N/last-pid   the highest process id in use: the new boot counts from there
     boot/N/hold.nft   the packets to hold
@@ -22,7 +23,7 @@ import os
 import re
 import shutil
 
-from . import _criu, _hold, _network
+from . import _hold, _network
 from ._files import make_directory
 from ._paths import BOOT, RUN, RUNTIME
 from ._run import run
@@ -55,23 +56,25 @@ class Plan:
     def __init__(self, number, parts, *, timeout, commit_timeout):
         """Write what can be written while the applications serve.
 
-        :param parts: list of (`Unit`, `Findings`, images directory).
+        :param parts: the checkpoints, as the engines make them.
         :param timeout: seconds that a restore may take.
         :param commit_timeout: seconds after the new kernel's start at which an uncommitted node goes back.
         """
         self.directory = f"{BOOT}/{number}"
         shutil.rmtree(self.directory, ignore_errors=True)
-        for part in ("", "/restore", "/trial"):
+        for part in ("", "/restore", "/pages", "/trial"):
             make_directory(self.directory + part)
-        sockets = [socket for _unit, findings, _images in parts for socket in findings.sockets]
+        sockets = [socket for part in parts for socket in part.findings.sockets]
         self._bound = _network.bound(sockets)
         network_is_ours = self._links(sockets)
         restore, others = f"{self.directory}/restore", _early_units()
         _early(restore, others)
-        for unit, findings, images in parts:
-            ahead = others if network_is_ours and _on_root(os.path.dirname(images)) else []
-            _restored_unit(restore, unit, findings, images, timeout, ahead)
-        _arrival(restore, [unit.name for unit, _findings, _images in parts])
+        for part in parts:
+            ahead = others if network_is_ours and _on_root(os.path.dirname(part.directory)) else []
+            for name, text in part.services().items():
+                _unit_file(f"{self.directory}/pages", name, text)
+            _restored_unit(restore, part, timeout, ahead)
+        _arrival(restore, [part.unit.name for part in parts])
         _deadline(f"{self.directory}/trial", commit_timeout)
 
     def complete(self, sockets, threads):
@@ -148,18 +151,20 @@ def _on_root(path):
     return os.stat(path).st_dev == os.stat("/").st_dev
 
 
-def _restored_unit(directory, unit, findings, images, timeout, ahead):
+def _restored_unit(directory, part, timeout, ahead):
+    unit = part.unit
     pidfile = f"{RUN}/{unit.name}.pid"
     # One shell for all of it: each command of its own would wait for systemd to have time between starting other units.
-    restore = " ".join(_criu.restore_command(images, findings, pidfile))
+    restore = " ".join(part.restore_command(pidfile))
     # Whoever asked to be started before this unit still is: two opposite orders would make systemd drop one of the jobs.
+    services = " ".join(part.services())
     before = [name for name in ahead if name not in show(unit.name, "After")["After"].split()]
     text = f"""{restored_text(unit.definition())}
 [Unit]
 DefaultDependencies=no
-Requires=kup-early.service
-After=kup-early.service systemd-remount-fs.service systemd-journald.socket
-RequiresMountsFor={images} /var/lib /usr
+Requires=kup-early.service {services}
+After=kup-early.service {services} systemd-remount-fs.service systemd-journald.socket
+RequiresMountsFor={part.directory} /var/lib /usr
 Conflicts=shutdown.target
 Before=shutdown.target {" ".join(before)}
 OnFailure=kup-restore-failed.service

@@ -6,12 +6,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 
 from . import _kernels, _record, _timeline
 from ._files import read_text
-from ._paths import RUN, RUNTIME
+from ._paths import MEMORY, RUN, RUNTIME
 from ._run import run
 from ._units import Unit
 
@@ -41,7 +42,7 @@ def status():
     """What came of the last switch of this node.
 
     :returns: dict with ``record`` (see `_record.Record.as_dict`), ``boot_id``, ``kernel``, ``timeline`` (list of
-        events), ``phases`` and ``outage_s`` of the last freeze (seconds), ``bytes`` (of images) and ``units`` (dicts
+        events), ``phases`` and ``outage_s`` of the last freeze (seconds), ``bytes`` (of images), ``memory`` (unit → what its engine tells) and ``units`` (dicts
         with ``unit``, ``state`` and ``main_pid``).
     """
     record = _record.load()
@@ -62,6 +63,7 @@ def status():
         "phases": _timeline.phases(events),
         "outage_s": _timeline.outage(events),
         "bytes": int(record["BYTES"] or 0),
+        "memory": json.loads(read_text(MEMORY, "{}")),
         "units": [_state(name) for name in record.units],
     }
 

@@ -2,7 +2,7 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""CRIU: its version, which kernels it fits, and the two command lines."""
+"""CRIU: its version, which kernels it fits, and the command lines."""
 
 from __future__ import annotations
 
@@ -59,13 +59,31 @@ def misfit(criu_version, kernel_release):
     return None
 
 
-def check():
-    """What ``criu check`` finds missing in the running kernel: a sentence, or None."""
-    done = run(["criu", "check"], check=False)
+def check(feature=None):
+    """What ``criu check`` finds missing in the running kernel: a sentence, or None.
+
+    :param feature: one of those that ``criu check --feature list`` names; None: what every dump needs.
+    """
+    words = ["criu", "check", *(["--feature", feature] if feature else [])]
+    done = run(words, check=False)
     if done.returncode == 0:
         return None
     said = (done.stderr or done.stdout).strip().splitlines()
-    return f"'criu check' fails on this kernel: {said[-1] if said else 'no message'}"
+    return f"'{' '.join(words)}' fails on this kernel: {said[-1] if said else 'no message'}"
+
+
+def _inside(pid, own_mounts):
+    """CRIU in the unit's own mount namespace, where it has one: then it has not to be dumped."""
+    return [*(["nsenter", f"--mount=/proc/{pid}/ns/mnt", "--"] if own_mounts else []), "criu"]
+
+
+def pre_dump_command(pid, directory, own_mounts):
+    """Command line that copies the memory of the tree of ``pid`` and begins to track what is written from then on.
+
+    The tree is frozen for a moment and serves while the pages are written.
+    """
+    command = [*_inside(pid, own_mounts), "pre-dump", "--tree", str(pid), "--images-dir", directory]
+    return [*command, "--log-file", "pre-dump.log", "-v2", "--track-mem"]
 
 
 def dump_command(pid, directory, findings, hook, own_mounts):
@@ -74,11 +92,10 @@ def dump_command(pid, directory, findings, hook, own_mounts):
     The tree stays frozen while ``hook`` runs at CRIU's stage post-dump; a hook that fails makes CRIU let it go on.
 
     :param findings: `_movable.Findings` of the unit.
-    :param own_mounts: the unit has a mount namespace of its own; CRIU then runs inside it, so that it has not to be
-        dumped.
+    :param own_mounts: the unit has a mount namespace of its own.
     """
-    command = ["nsenter", f"--mount=/proc/{pid}/ns/mnt", "--"] if own_mounts else []
-    command += ["criu", "dump", "--tree", str(pid), "--images-dir", directory, "--log-file", "dump.log", "-v2"]
+    command = [*_inside(pid, own_mounts), "dump", "--tree", str(pid), "--images-dir", directory]
+    command += ["--log-file", "dump.log", "-v2"]
     command += ["--leave-running", "--tcp-established", "--network-lock", "nftables", "--manage-cgroups=ignore"]
     command += ["--action-script", hook, "--ghost-limit", "64M", "--link-remap"]
     for inode in findings.journal.values():

@@ -19,10 +19,13 @@ from ._paths import RUNTIME
 class Dump:
     """A running dump of one unit into ``directory``.
 
+    :param words: more of CRIU's command line, for an engine.
+    :param descriptors: what these words name.
+
     ``wait`` returns when the images are complete and the tree is frozen; ``let_go`` makes the applications go on.
     """
 
-    def __init__(self, unit, findings, directory):
+    def __init__(self, unit, findings, directory, words=(), descriptors=()):
         self.unit, self.directory = unit, directory
         make_directory(directory)
         for name in ("dumped", "verdict"):
@@ -31,17 +34,16 @@ class Dump:
         self._dumped = os.open(f"{directory}/dumped", os.O_RDWR | os.O_NONBLOCK)
         self._verdict = os.open(f"{directory}/verdict", os.O_RDWR | os.O_NONBLOCK)
         self._images = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-        own_mounts = unit.main.namespace("mnt") != os.readlink("/proc/1/ns/mnt")
         # By descriptor: the unit's own view may have the directory read-only, or not at all.
         command = _criu.dump_command(
-            unit.main_pid, f"/proc/self/fd/{self._images}", findings, f"{RUNTIME}/hook", own_mounts
+            unit.main_pid, f"/proc/self/fd/{self._images}", findings, f"{RUNTIME}/hook", unit.own_mounts
         )
         self._process = subprocess.Popen(
-            command,
+            [*command, *words],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            pass_fds=[self._images],
+            pass_fds=[self._images, *descriptors],
             env=dict(os.environ, LANG="C"),
         )
 

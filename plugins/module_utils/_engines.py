@@ -6,10 +6,11 @@
 
 from __future__ import annotations
 
+from . import _engine_criu, _engine_foam
 from ._errors import KupError
 
-#: engine → how pages travel
-ENGINES = {"criu": "CRIU's own images on disk"}
+#: engine → its module; the better one first
+ENGINES = {"foam": _engine_foam, "criu": _engine_criu}
 
 AUTO = "auto"
 
@@ -23,7 +24,21 @@ def check(name):
         raise KupError(f"kup_engine is {name!r}, expected one of {', '.join((AUTO, *ENGINES))}.")
 
 
-def choose(name):
-    """The engine that ``name`` means: itself, or for ``auto`` the best there is."""
+def choose(name, images, kernels, daemon=True):
+    """The engine that ``name`` means on this node: itself, or for ``auto`` the best that works.
+
+    :param images: directory for checkpoint images.
+    :param kernels: releases of both kernels.
+    :param daemon: the node's side is installed; before it is, that it is missing is no obstacle.
+    :returns: (name, why no better one: sentences).
+    :raises KupError: it cannot work here.
+    """
     check(name)
-    return "criu" if name == AUTO else name
+    reasons = []
+    for candidate in [name] if name != AUTO else ENGINES:
+        engine = ENGINES[candidate]
+        found = engine.obstacles(images, daemon) + [text for kernel in kernels for text in engine.kernel_obstacles(kernel)]
+        if not found:
+            return candidate, reasons
+        reasons += [f"Engine {candidate}: {sentence}" for sentence in found]
+    raise KupError(" ".join(reasons))

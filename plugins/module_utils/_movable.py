@@ -138,6 +138,9 @@ class _Examination:
             )
 
     def _mappings(self, process):
+        # "um": registered with userfaultfd(2). CRIU leaves out the pages that have not come, and says nothing.
+        if re.search(r"^VmFlags:.* um\b", read_text(f"{process.path}/smaps", ""), re.MULTILINE):
+            self._problem(process, "its memory", "is still flowing in (userfaultfd)", "wait until it is in place")
         for line in read_text(f"{process.path}/maps", "").splitlines():
             path = line.split(maxsplit=5)[5] if len(line.split(maxsplit=5)) > 5 else ""
             if path.startswith("/SYSV"):

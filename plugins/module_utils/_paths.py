@@ -12,6 +12,7 @@ RECORD = STATE + "/record"
 TIMELINE = STATE + "/timeline"
 KERNELS = STATE + "/kernels"
 BOOT = STATE + "/boot"
+MEMORY = STATE + "/memory.json"
 IMAGES = STATE + "/images"
 
 # Installed by the role kup_checkpoint: this library and the shell beside it.

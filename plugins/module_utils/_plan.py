@@ -17,7 +17,7 @@ def examine(hosts, connections, wanted):
 
     :param hosts: names of the nodes, in order.
     :param connections: dict host → name of its connection plugin.
-    :param wanted: dict with ``kernel``, ``units``, ``engine``, ``batches``, ``max_failed`` and ``timeouts`` (dict
+    :param wanted: dict with ``kernel``, ``units``, ``engine``, ``rounds_max``, ``freeze_target``, ``batches``, ``max_failed`` and ``timeouts`` (dict
         variable name → value), as the user wrote them.
     :returns: the batches: list of lists of names.
     :raises KupError: the first thing that is wrong.
@@ -33,6 +33,8 @@ def examine(hosts, connections, wanted):
     _kernel(wanted["kernel"])
     _list_of_units(wanted["units"])
     _engines.check(wanted["engine"])
+    number("kup_rounds_max", wanted["rounds_max"], 0)
+    _seconds("kup_freeze_target", wanted["freeze_target"])
     number("kup_max_failed", wanted["max_failed"], 0)
     for name, value in wanted["timeouts"].items():
         number(name, value, 1)
@@ -68,6 +70,11 @@ def number(name, value, least):
     if isinstance(value, bool) or not re.fullmatch(r"\d+", str(value)) or int(value) < least:
         raise KupError(f"{name} is {value!r}, expected a whole number of at least {least}.")
     return int(value)
+
+
+def _seconds(name, value):
+    if isinstance(value, bool) or not re.fullmatch(r"\d+(\.\d+)?", str(value)):
+        raise KupError(f"{name} is {value!r}, expected a number of seconds such as 0.3.")
 
 
 def batches(hosts, sizes):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 
-from . import _bootloader, _criu, _kernels, _kexec, _movable, _record
+from . import _bootloader, _criu, _engines, _kernels, _kexec, _movable, _record
 from ._errors import KupError
 from ._paths import STATE
 from ._run import run
@@ -24,14 +24,16 @@ _KERNELS_BYTES = 200 << 20
 _VOLATILE = ("tmpfs", "ramfs", "overlay", "squashfs", "nfs", "nfs4", "cifs", "fuse")
 
 
-def examine(selector, unit_names, images, owner):
+def examine(selector, unit_names, images, engine, owner):
     """Judge the node for an update of ``unit_names`` to the kernel that ``selector`` means.
 
     :param images: directory for checkpoint images.
+    :param engine: name of an engine, or ``auto``.
     :param owner: id of the run that asks.
     :returns: dict with ``target`` (release or None), ``package`` (that would bring it, or None), ``needs_update``,
         ``missing`` (Debian packages), ``problems`` (sentences; empty: fit), ``units`` (one verdict each),
-        ``disk_needed`` and ``disk_free`` (bytes), ``criu`` (version or None), ``phase``.
+        ``disk_needed`` and ``disk_free`` (bytes), ``criu`` (version or None), ``engine`` (that would
+        be used, or None), ``engine_reasons`` (why no better one), ``phase``.
     :raises KupError: the arguments themselves are wrong.
     """
     target = _kernels.choose(selector)
@@ -52,7 +54,7 @@ def examine(selector, unit_names, images, owner):
     needs_update = wanted != _kernels.running() or record["PHASE"] == "trial"
     units = [judge_unit(name) for name in unit_names]
     missing = sorted({package for command, package in PACKAGES.items() if not shutil.which(command)})
-    version = None
+    version, chosen, reasons = None, None, []
     if needs_update:
         problems += [text for text in (_kexec.obstacle(), _bootloader.obstacle()) if text]
         problems += [sentence for unit in units for sentence in unit["problems"]]
@@ -60,6 +62,10 @@ def examine(selector, unit_names, images, owner):
             version = _criu.version()
             kernels = [_kernels.running(), wanted] if wanted else [_kernels.running()]
             problems += filter(None, [_criu.misfit(version, kernel) for kernel in kernels] + [_criu.check()])
+            try:
+                chosen, reasons = _engines.choose(engine, images, kernels, daemon=False)
+            except KupError as error:
+                problems.append(str(error))
         if os.stat(_existing(STATE)).st_dev != os.stat("/").st_dev:
             problems.append(
                 f"{STATE} is not on the root file system, where the next boot looks for it before any other is mounted; "
@@ -88,6 +94,8 @@ def examine(selector, unit_names, images, owner):
         "disk_needed": needed,
         "disk_free": free,
         "criu": version,
+        "engine": chosen,
+        "engine_reasons": reasons,
         "phase": record["PHASE"],
     }
 

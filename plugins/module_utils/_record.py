@@ -38,6 +38,8 @@ _KEYS = (
     "PHASE",
     "REASON",
     "ENGINE",
+    "FREEZE_TARGET",
+    "ROUNDS_MAX",
     "UNITS",
     "KERNEL_OLD",
     "KERNEL_NEW",

@@ -18,21 +18,26 @@ COMMAND = (
     r'printf "boot %s\nkernel %s\narrived %s\nbusy %s\n" "$(cat /proc/sys/kernel/random/boot_id)" "$(uname -r)" '
     rf'"$([ -e {RUN}/arrived ] && echo yes || echo no)" '
     rf'"$(systemctl is-active {" ".join(_chain.UNITS)} 2>/dev/null | grep -cx -e active -e activating -e deactivating)"; '
+    # What is still flowing in (see _flow), as the page daemon tells it.
+    rf'set -- {RUN}/*.flowing; [ ! -e "$1" ] || systemctl show --property=StatusText "kup-paged-*"; '
     rf"cat {RECORD} 2>/dev/null || true"
 )
 
-_HEAD = re.compile(r"\A\s*boot ([0-9a-f-]{36})\nkernel (\S+)\narrived (yes|no)\nbusy (\d+)\n")
+_HEAD = re.compile(
+    r"\A\s*boot ([0-9a-f-]{36})\nkernel (\S+)\narrived (yes|no)\nbusy (\d+)\n((?:StatusText=.*\n|\n)*)"
+)
 
 
 @dataclass(frozen=True)
 class Sight:
-    """``boot_id``, ``kernel``, ``arrived`` (this boot has restored), ``busy`` (a chain runs), ``record``."""
+    """``boot_id``, ``kernel``, ``arrived`` (this boot has restored), ``busy`` (a chain runs), ``record``, ``flowing`` (text)."""
 
     boot_id: str
     kernel: str
     arrived: bool
     busy: bool
     record: Record
+    flowing: str = ""
 
     @property
     def phase(self):
@@ -45,7 +50,7 @@ class Sight:
         A phase of the record, or ``none`` (there is no record), or ``interrupted`` (stopped in the middle of writing the
         checkpoint).
         """
-        if self.busy or self.phase in ("switching", "returning"):
+        if self.busy or self.flowing or self.phase in ("switching", "returning"):
             return None
         if self.phase == "trial":
             # Any other boot in this phase is on its way back to where the applications run.
@@ -56,7 +61,7 @@ class Sight:
 
     def text(self):
         """For a person who watches."""
-        return f"kernel {self.kernel}, phase {self.phase or 'none'}"
+        return f"kernel {self.kernel}, phase {self.phase or 'none'}{', ' if self.flowing else ''}{self.flowing}"
 
 
 def parse(text):
@@ -68,5 +73,6 @@ def parse(text):
     head = _HEAD.match(text)
     if not head:
         return None
-    boot_id, kernel, arrived, busy = head.groups()
-    return Sight(boot_id, kernel, arrived == "yes", busy != "0", _record.parse(text[head.end() :]))
+    boot_id, kernel, arrived, busy, told = head.groups()
+    flowing = "; ".join(line.partition("=")[2] or "memory flows in" for line in told.split("\n") if line)
+    return Sight(boot_id, kernel, arrived == "yes", busy != "0", _record.parse(text[head.end() :]), flowing)

@@ -10,18 +10,19 @@ the frozen trees in its post-dump stage and lets them run again when told so.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import time
 
-from . import _bootplan, _hold, _kexec, _movable, _record, _sockets, _timeline
-from ._dump import Dump
+from . import _bootplan, _engines, _flow, _hold, _kexec, _movable, _record, _sockets, _timeline
 from ._errors import KupError
-from ._files import make_directory
+from ._files import make_directory, write_file
+from ._paths import MEMORY
 from ._units import Unit
 
 _ACCEPTING = 0.5  # seconds; an application that serves accepts at once
-_PATIENCE = 600  # seconds for one dump; a terabyte on a slow disk has no business here
+_PATIENCE = 600  # seconds for one dump, or for memory to come; a terabyte on a slow disk has no business here
 
 
 def depart(record, target, phase):
@@ -32,58 +33,69 @@ def depart(record, target, phase):
     """
     number = str(int(record["CHECKPOINT"] or 0) + 1)
     before = record["PHASE"]
-    dumps = []
+    parts = []
     try:
-        parts = _parts(record, number)
+        _flow.wait(_PATIENCE)
+        parts += _parts(record, number)
+        if not _kexec.loaded():
+            _kexec.load(target)
+        if phase == "switching":
+            _record.advance(record, "checkpointing")
+        if any([part.approach() for part in parts]):
+            _examine(parts)  # what was found before has had time to change
         plan = _bootplan.Plan(
             number, parts, timeout=int(record["RESTORE_TIMEOUT"]), commit_timeout=int(record["COMMIT_TIMEOUT"])
         )
-        if not _kexec.loaded():
-            _kexec.load(target)
         os.sync()  # what others have dirtied is written while the applications still serve
-        if phase == "switching":
-            _record.advance(record, "checkpointing")
-        _freeze(parts, dumps)
-        processes = [process for unit, _findings, _images in parts for process in Unit(unit.name).processes]
+        for part in parts:
+            part.approach_again()
+        _freeze(parts)
+        processes = [process for part in parts for process in Unit(part.unit.name).processes]
         plan.complete(
             [socket for process in processes for socket in _sockets.of_process(process)],
             [thread for process in processes for thread in process.threads],
         )
-        record.update(CHECKPOINT=number, BYTES=str(sum(dump.bytes for dump in dumps)))
+        record.update(CHECKPOINT=number, BYTES=str(sum(part.bytes for part in parts)))
+        write_file(MEMORY, json.dumps({part.unit.name: part.told() for part in parts}))
         _timeline.mark("planned")
         os.sync()
         _record.advance(record, phase, record["REASON"])
         _kexec.execute()
     except BaseException as error:
-        for dump in dumps:
-            dump.let_go()
+        for part in parts:
+            part.let_go()
         _hold.release()
         _timeline.mark("given-up")
         # The way back that was given up leaves a trial; the way forth that was given up leaves nothing to do.
         _record.advance(record, "aborted" if before != "trial" else "trial", str(error))
+        if before != "trial":
+            for part in parts:
+                part.discard()
         raise
 
 
 def _parts(record, number):
-    """(`Unit`, `Findings`, images directory) of each unit of the record, all of them fit to be moved."""
+    """The checkpoint of each unit of the record, all of them fit to be moved."""
     root = f"{record['IMAGES']}/{record['ID']}"
     make_directory(root)
-    parts = [(unit, _examined(unit), f"{root}/{number}-{unit.name}") for unit in map(Unit, record.units)]
-    for _unit, _findings, images in parts:
-        shutil.rmtree(images, ignore_errors=True)  # of an attempt that was given up
+    kind = _engines.ENGINES[record["ENGINE"]].Checkpoint
+    parts = [kind(unit, f"{root}/{number}-{unit.name}", record) for unit in map(Unit, record.units)]
+    _examine(parts)
+    for part in parts:
+        shutil.rmtree(part.directory, ignore_errors=True)  # of an attempt that was given up
     return parts
 
 
-def _freeze(parts, dumps):
-    """Dump all units at once; returns with all trees frozen and all images complete. Appends to ``dumps`` as it goes."""
-    _hold.apply(_hold.ruleset([socket for _unit, findings, _images in parts for socket in findings.sockets]))
+def _freeze(parts):
+    """Dump all units at once; returns with all trees frozen and all images complete."""
+    _hold.apply(_hold.ruleset([socket for part in parts for socket in part.findings.sockets]))
     _timeline.mark("freeze")
     _accept_the_last(parts)
-    for unit, findings, images in parts:
-        dumps.append(Dump(unit, findings, images))
+    for part in parts:
+        part.freeze()
     deadline = time.monotonic() + _PATIENCE
-    for dump in dumps:
-        dump.wait(deadline)
+    for part in parts:
+        part.wait(deadline)
     _timeline.mark("dumped")
 
 
@@ -91,19 +103,24 @@ def _accept_the_last(parts):
     """Give the applications time to accept what connected just before the hold: CRIU refuses a listener with a queue."""
     give_up = time.monotonic() + _ACCEPTING
     while time.monotonic() < give_up:
-        sockets = [s for unit, _findings, _images in parts for p in unit.processes for s in _sockets.of_process(p)]
+        sockets = [s for part in parts for p in part.unit.processes for s in _sockets.of_process(p)]
         if not any(s.waiting for s in sockets if s.listening and s.protocol.startswith("tcp")):
             return
         time.sleep(0.005)  # the application may need this very processor
 
 
-def _examined(unit):
-    if not unit.active:
-        raise KupError(f"{unit.name} is {unit.properties['ActiveState']}, expected active with a main process.")
-    findings = _movable.examine(unit)
-    if findings.problems:
-        raise KupError(findings.problems[0].sentence())
-    return findings
+def _examine(parts):
+    """Look at each unit as it is now.
+
+    :raises KupError: one cannot be moved.
+    """
+    for part in parts:
+        unit = part.unit = Unit(part.unit.name)
+        if not unit.active:
+            raise KupError(f"{unit.name} is {unit.properties['ActiveState']}, expected active with a main process.")
+        part.findings = _movable.examine(unit)
+        if part.findings.problems:
+            raise KupError(part.findings.problems[0].sentence())
 
 
 def go_back(reason):

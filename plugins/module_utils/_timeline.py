@@ -61,6 +61,8 @@ _PHASES = {
     "early_boot_s": ("user-space", "restore-start"),
     "restore_s": ("restore-start", "restore-end"),
     "open_s": ("restore-end", "open"),
+    # after the outage: what is restored on demand
+    "drain_s": ("open", "drained"),
 }
 
 

@@ -10,16 +10,17 @@ import os
 import shutil
 import time
 
-from . import _bootloader, _criu, _hold, _kernels, _kexec, _record, _timeline
+from . import _bootloader, _criu, _flow, _hold, _kernels, _kexec, _record, _timeline
 from ._errors import KupError
 from ._files import make_directory
 from ._paths import BOOT, KERNELS, RUN, STATE
 from ._run import run
 
 
-def stage(target, units, *, engine, images, initramfs, restore_timeout, commit_timeout, owner):
+def stage(target, units, settings, *, initramfs, owner):
     """Stage both kernels, prove that both can be loaded, and write a new record in phase ``prepared``.
 
+    :param settings: the record's keys that are the user's choice, dict of text.
     :returns: whether anything was changed. A node on which the same is prepared already is left as it is.
     :raises KupError: something is refused; the applications were not touched.
     """
@@ -34,7 +35,7 @@ def stage(target, units, *, engine, images, initramfs, restore_timeout, commit_t
     for kernel in (old, target):
         changed = _kexec.stage(kernel, initramfs) or changed
     _drop_other_kernels((old, target))
-    fresh = _fresh(target, units, old, engine, images, restore_timeout, commit_timeout)
+    fresh = _fresh(target, units, old, settings)
     record = _record.load()
     same = _is_prepared(record, fresh)
     if not same or not _kexec.loaded():
@@ -52,10 +53,10 @@ def stage(target, units, *, engine, images, initramfs, restore_timeout, commit_t
     return changed
 
 
-def is_staged(target, units, *, engine, images, restore_timeout, commit_timeout, owner):
+def is_staged(target, units, settings, *, owner):
     """Whether `stage` would find its work done; the same refusals for what the record says."""
     _refuse_unfinished(owner, target)
-    fresh = _fresh(target, units, _kernels.running(), engine, images, restore_timeout, commit_timeout)
+    fresh = _fresh(target, units, _kernels.running(), settings)
     return _is_prepared(_record.load(), fresh) and _kexec.loaded()
 
 
@@ -74,16 +75,8 @@ def _is_prepared(record, fresh):
     return record["PHASE"] == "prepared" and all(record[key] == value for key, value in fresh.items())
 
 
-def _fresh(target, units, old, engine, images, restore_timeout, commit_timeout):
-    return {
-        "ENGINE": engine,
-        "UNITS": " ".join(units),
-        "KERNEL_OLD": old,
-        "KERNEL_NEW": target,
-        "IMAGES": images,
-        "RESTORE_TIMEOUT": str(restore_timeout),
-        "COMMIT_TIMEOUT": str(commit_timeout),
-    }
+def _fresh(target, units, old, settings):
+    return {**settings, "UNITS": " ".join(units), "KERNEL_OLD": old, "KERNEL_NEW": target}
 
 
 def _drop_other_kernels(keep):
@@ -107,6 +100,7 @@ def commit(dry=False):
             f"This node is in phase {record['PHASE'] or 'none'!r} on kernel {_kernels.running()}, expected 'trial' on "
             f"{record['KERNEL_NEW'] or 'a new kernel'}; there is nothing to commit."
         )
+    _flow.refuse()
     if dry:
         return True
     run(["systemctl", "stop", "kup-deadline.timer"])
@@ -125,6 +119,7 @@ def clean_up(record, dry=False):
     """
     if record.unfinished or record["PHASE"] == "failed":
         raise KupError(f"The update is in phase {record['PHASE']!r}; what it left behind is still needed.")
+    _flow.refuse()
     images = f"{record['IMAGES']}/{record['ID']}" if record["ID"] else None
     staged = record["PHASE"] != "committed" and _kexec.loaded()
     left = staged or os.path.exists(BOOT) or bool(images and os.path.exists(images))

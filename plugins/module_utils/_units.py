@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 from . import _processes
@@ -69,6 +70,11 @@ class Unit:
     def main(self):
         """The main process."""
         return _processes.Process(self.main_pid)
+
+    @property
+    def own_mounts(self):
+        """Whether the unit has a mount namespace of its own (a sandbox)."""
+        return self.main.namespace("mnt") != os.readlink("/proc/1/ns/mnt")
 
     @property
     def rss(self):

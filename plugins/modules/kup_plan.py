@@ -31,6 +31,14 @@ options:
     description: Value of C(kup_engine), the name of an engine or V(auto).
     type: raw
     required: true
+  rounds_max:
+    description: Value of C(kup_rounds_max), a whole number from 0.
+    type: raw
+    required: true
+  freeze_target:
+    description: Value of C(kup_freeze_target), a number of seconds.
+    type: raw
+    required: true
   batches:
     description:
       - Value of C(kup_batches), a list of numbers of nodes and of percentages of all nodes such as V(25%).
@@ -67,6 +75,8 @@ EXAMPLES = r"""
     kernel: "{{ kup_kernel | default('') }}"
     units: "{{ kup_units | default([]) }}"
     engine: "{{ kup_engine }}"
+    rounds_max: "{{ kup_rounds_max }}"
+    freeze_target: "{{ kup_freeze_target }}"
     batches: "{{ kup_batches }}"
     max_failed: "{{ kup_max_failed }}"
     timeouts:
@@ -108,6 +118,8 @@ def main():
             "kernel": {"type": "raw", "required": True},
             "units": {"type": "raw", "required": True},
             "engine": {"type": "raw", "required": True},
+            "rounds_max": {"type": "raw", "required": True},
+            "freeze_target": {"type": "raw", "required": True},
             "batches": {"type": "raw", "required": True},
             "max_failed": {"type": "raw", "required": True},
             "timeouts": {"type": "dict", "default": {}},

@@ -29,6 +29,14 @@ options:
     description: Directory that is going to hold the checkpoint images. It needs not exist yet.
     type: path
     required: true
+  engine:
+    description: How memory is to get from one kernel to the other, the name of an engine or V(auto).
+    type: str
+    choices:
+      - auto
+      - criu
+      - foam
+    required: true
   run_id:
     description:
       - Id of the rollout that asks. Another rollout is kept away from the node while this one is at work.
@@ -53,6 +61,7 @@ EXAMPLES = r"""
     units:
       - memcached.service
     images_dir: /var/lib/kup/images
+    engine: auto
     run_id: 20260101T120000-3fa9c1
   register: preflight
 
@@ -146,6 +155,16 @@ criu:
   description: Version of CRIU. V(none) where it is missing or not needed.
   type: str
   returned: always
+engine:
+  description: The engine that an update would use. V(none) where that is not known yet, or there is nothing to do.
+  type: str
+  returned: always
+  sample: foam
+engine_reasons:
+  description: With O(engine=auto), why not a better one, a sentence each.
+  type: list
+  elements: str
+  returned: always
 phase:
   description: Phase of the node's transaction record, empty where there is none.
   type: str
@@ -164,13 +183,16 @@ def main():
             "kernel": {"type": "str", "required": True},
             "units": {"type": "list", "elements": "str", "required": True},
             "images_dir": {"type": "path", "required": True},
+            "engine": {"type": "str", "choices": ["auto", "criu", "foam"], "required": True},
             "run_id": {"type": "str", "required": True},
         },
         supports_check_mode=True,
     )
     wanted = module.params
     try:
-        verdict = _preflight.examine(wanted["kernel"], wanted["units"], wanted["images_dir"], wanted["run_id"])
+        verdict = _preflight.examine(
+            wanted["kernel"], wanted["units"], wanted["images_dir"], wanted["engine"], wanted["run_id"]
+        )
     except KupError as error:
         module.fail_json(msg=str(error))
     module.exit_json(changed=False, fit=not verdict["problems"], **verdict)

@@ -68,6 +68,9 @@ options:
       bytes:
         description: Size of the checkpoint images, in bytes.
         type: int
+      memory:
+        description: How each unit's memory travelled, as M(kup.fleet.kup_switch) returns it.
+        type: dict
       units:
         description: The units as they are now.
         type: list
@@ -203,6 +206,7 @@ ROW = {
     "phases": {"type": "dict"},
     "outage_s": {"type": "float"},
     "bytes": {"type": "int"},
+    "memory": {"type": "dict"},
     "units": {"type": "list", "elements": "dict"},
     "numbers": {"type": "dict"},
     "timeline": {"type": "list", "elements": "dict"},

@@ -27,11 +27,24 @@ options:
     required: true
   engine:
     description:
-      - How memory gets from one kernel to the other. V(auto) takes the best that the node allows.
+      - How memory gets from one kernel to the other. V(criu) writes CRIU's own images to disk and reads them back. V(foam)
+        writes a flat file in rounds while the applications serve, and reads it when they need it. V(auto) takes the best
+        that the node allows.
     type: str
     choices:
       - auto
       - criu
+      - foam
+    required: true
+  freeze_target:
+    description:
+      - With O(engine=foam), the seconds for which the applications may be frozen while the last changes are written. As
+        long as a shorter freeze is to be expected, and this one is not, another round is done.
+    type: float
+    required: true
+  rounds_max:
+    description: With O(engine=foam), the number of rounds at most; V(0) writes everything while they are frozen.
+    type: int
     required: true
   images_dir:
     description: Directory for the checkpoint images, on a local disk.
@@ -79,6 +92,8 @@ EXAMPLES = r"""
     units:
       - memcached.service
     engine: auto
+    freeze_target: 0.3
+    rounds_max: 5
     images_dir: /var/lib/kup/images
     initramfs: auto
     restore_timeout: 120
@@ -95,28 +110,34 @@ record:
     phase: prepared
     kernel_old: 6.12.117+deb13-cloud-amd64
     kernel_new: 7.2.12+deb13-cloud-amd64
+engine_reasons:
+  description: With O(engine=auto), why the node has to do without a better engine, a sentence each.
+  type: list
+  elements: str
+  returned: success
 """
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.kup.fleet.plugins.module_utils import _engines, _lock, _record, _transaction, _units
+from ansible_collections.kup.fleet.plugins.module_utils import _engines, _kernels, _lock, _record, _transaction, _units
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 
 
 def stage(wanted, check_mode):
-    arguments = {
-        "target": wanted["kernel"],
-        "units": [_units.full_name(name) for name in wanted["units"]],
-        "engine": _engines.choose(wanted["engine"]),
-        "images": wanted["images_dir"],
-        "restore_timeout": wanted["restore_timeout"],
-        "commit_timeout": wanted["commit_timeout"],
-        "owner": wanted["run_id"],
+    engine, reasons = _engines.choose(wanted["engine"], wanted["images_dir"], (_kernels.running(), wanted["kernel"]))
+    settings = {
+        "ENGINE": engine,
+        "FREEZE_TARGET": str(wanted["freeze_target"]),
+        "ROUNDS_MAX": str(wanted["rounds_max"]),
+        "IMAGES": wanted["images_dir"],
+        "RESTORE_TIMEOUT": str(wanted["restore_timeout"]),
+        "COMMIT_TIMEOUT": str(wanted["commit_timeout"]),
     }
+    plan = (wanted["kernel"], [_units.full_name(name) for name in wanted["units"]], settings)
     if check_mode:
-        return not _transaction.is_staged(**arguments)
+        return not _transaction.is_staged(*plan, owner=wanted["run_id"]), reasons
     with _lock.exclusive():
-        return _transaction.stage(initramfs=wanted["initramfs"], **arguments)
+        return _transaction.stage(*plan, initramfs=wanted["initramfs"], owner=wanted["run_id"]), reasons
 
 
 def main():
@@ -124,7 +145,9 @@ def main():
         argument_spec={
             "kernel": {"type": "str", "required": True},
             "units": {"type": "list", "elements": "str", "required": True},
-            "engine": {"type": "str", "choices": ["auto", "criu"], "required": True},
+            "engine": {"type": "str", "choices": ["auto", "criu", "foam"], "required": True},
+            "freeze_target": {"type": "float", "required": True},
+            "rounds_max": {"type": "int", "required": True},
             "images_dir": {"type": "path", "required": True},
             "initramfs": {"type": "str", "choices": ["auto", "host-only", "distribution"], "required": True},
             "restore_timeout": {"type": "int", "required": True},
@@ -134,11 +157,11 @@ def main():
         supports_check_mode=True,
     )
     try:
-        changed = stage(module.params, module.check_mode)
+        changed, reasons = stage(module.params, module.check_mode)
         record = _record.load()
     except KupError as error:
         module.fail_json(msg=str(error))
-    module.exit_json(changed=changed, record=record.as_dict())
+    module.exit_json(changed=changed, record=record.as_dict(), engine_reasons=reasons)
 
 
 if __name__ == "__main__":

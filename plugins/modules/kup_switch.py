@@ -128,9 +128,24 @@ outage_s:
   type: float
   returned: always
 bytes:
-  description: Size of the checkpoint images in bytes.
+  description: Bytes that the last switch has written, all rounds and images.
   type: int
   returned: always
+memory:
+  description:
+    - How each unit's memory travelled, a dictionary for each. With the engine V(foam) it has C(rounds), a list of
+      dictionaries with C(seconds), C(pages) and C(frozen_s) of each round of copying; C(last_pages), the pages that the
+      freeze has written; and C(huge_pages_split_kib), what was in transparent huge pages that were split for it.
+  type: dict
+  returned: always
+  sample:
+    memcached.service:
+      rounds:
+        - seconds: 1.9
+          pages: 30412
+          frozen_s: 0.071
+      last_pages: 1830
+      huge_pages_split_kib: 0
 units:
   description: The units as they are now, dictionaries with C(unit), C(state) and C(main_pid).
   type: list

@@ -32,7 +32,7 @@ _MODULE = 90  # seconds for a module, which is more than a look
 _TRIES = 3  # for what must be asked once the node is back
 
 # What only the node's own account tells, where there is none.
-_UNKNOWN = {"timeline": [], "phases": {}, "outage_s": None, "bytes": 0, "units": []}
+_UNKNOWN = {"timeline": [], "phases": {}, "outage_s": None, "bytes": 0, "memory": {}, "units": []}
 
 
 class _TooLong(BaseException):

@@ -10,6 +10,8 @@ WANTED = {
     "kernel": "7.2",
     "units": ["memcached.service"],
     "engine": "auto",
+    "rounds_max": 5,
+    "freeze_target": 0.3,
     "batches": [1, "25%", "100%"],
     "max_failed": 0,
     "timeouts": {"kup_commit_timeout": 600},
@@ -85,7 +87,7 @@ def test_a_service_named_twice_is_refused():
 
 
 def test_an_unknown_engine_is_refused_with_those_there_are():
-    assert refusal(engine="magic") == "kup_engine is 'magic', expected one of auto, criu."
+    assert refusal(engine="magic") == "kup_engine is 'magic', expected one of auto, foam, criu."
 
 
 @pytest.mark.parametrize("value", [-1, "-1", 1.5, True, None, "x", "1%"])

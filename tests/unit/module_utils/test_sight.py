@@ -11,9 +11,9 @@ OLD, NEW = "6.12.117+deb13-cloud-amd64", "7.2.12+deb13-cloud-amd64"
 BOOT = "0f0e9c9e-6c3c-4f4e-8a55-6f1f2b3c4d5e"
 
 
-def answer(phase="", kernel=OLD, arrived="no", busy=0):
+def answer(phase="", kernel=OLD, arrived="no", busy=0, told=""):
     record = f"PHASE={phase}\nKERNEL_OLD={OLD}\nKERNEL_NEW={NEW}\n" if phase else ""
-    return f"boot {BOOT}\nkernel {kernel}\narrived {arrived}\nbusy {busy}\n{record}"
+    return f"boot {BOOT}\nkernel {kernel}\narrived {arrived}\nbusy {busy}\n{told}{record}"
 
 
 def state(*arguments, **keywords):
@@ -34,6 +34,12 @@ def test_a_trial_is_one_when_the_applications_run_on_the_new_kernel():
     assert state("trial", NEW, "yes") == "trial"
     assert state("trial", NEW, "no") is None, "a second boot of the new kernel restores first"
     assert state("trial", OLD, "yes") is None, "a crash into the old kernel restores first"
+
+
+def test_memory_that_is_still_flowing_in_is_waited_for():
+    sight = _sight.parse(answer("trial", NEW, "yes", told="StatusText=restored, 5 pages left\n\nStatusText=\n"))
+    assert sight.state() is None
+    assert sight.text() == f"kernel {NEW}, phase trial, restored, 5 pages left; memory flows in"
 
 
 @pytest.mark.parametrize("phase", ["prepared", "committed", "fell_back", "aborted", "failed"])

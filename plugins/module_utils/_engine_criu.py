@@ -1,0 +1,90 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""Engine ``criu``: pages travel in CRIU's own images on disk."""
+
+from __future__ import annotations
+
+import glob
+import os
+
+from . import _criu
+from ._dump import Dump
+
+PAGES = "CRIU's own images on disk"
+
+
+def obstacles(images, daemon):
+    """Why this engine cannot work with images in ``images`` on this node: sentences. What every update needs is elsewhere."""
+    del images, daemon
+    return []
+
+
+def kernel_obstacles(release):
+    """What the installed kernel ``release`` lacks, by its own configuration: sentences."""
+    del release
+    return []
+
+
+class Checkpoint:
+    """One unit's way to the next kernel. Every engine has one with these methods.
+
+    ``unit``, ``findings`` (of the last examination), ``directory`` (of the images).
+    """
+
+    def __init__(self, unit, directory, settings):
+        """:param settings: the `Record`, for what the engine has in it."""
+        self.unit, self.directory, self.settings = unit, directory, settings
+        self.findings = None
+        self._dump = None
+
+    def approach(self):
+        """While the application serves: copy what will not change until the freeze; returns whether that took time."""
+        return False
+
+    def approach_again(self):
+        """The same once more, right before the freeze."""
+
+    def freeze(self):
+        """Begin the dump."""
+        self._dump = Dump(self.unit, self.findings, self.directory, *self.dump_options())
+
+    def dump_options(self):
+        """(more words for CRIU's command line, descriptors that they name)."""
+        return (), ()
+
+    def wait(self, deadline):
+        """Wait until the tree is frozen and its state is complete on disk.
+
+        :param deadline: time.monotonic seconds.
+        :raises KupError: it will not be.
+        """
+        self._dump.wait(deadline)
+
+    def let_go(self):
+        """Make the application go on as if nothing had been."""
+        if self._dump:
+            self._dump.let_go()
+
+    def discard(self):
+        """Free the room of a checkpoint that nobody will restore; the logs stay."""
+        for path in glob.glob(f"{glob.escape(self.directory)}/pages-*.img"):
+            os.unlink(path)
+
+    @property
+    def bytes(self):
+        """What was written for the switch, in bytes."""
+        return self._dump.bytes
+
+    def told(self):
+        """What the report says of how the memory travelled: a dict."""
+        return {}
+
+    def restore_command(self, pidfile):
+        """CRIU's command line for the next boot."""
+        return _criu.restore_command(self.directory, self.findings, pidfile)
+
+    def services(self):
+        """Services that the restore needs beside it: dict unit name → text."""
+        return {}

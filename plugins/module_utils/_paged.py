@@ -1,0 +1,70 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""The page daemon (files/paged) as CRIU's page server: one run for one round of a dump."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+
+from ._errors import KupError
+from ._paths import RUNTIME
+
+PROGRAM = RUNTIME + "/paged"
+
+_ENDING = 60  # seconds that it may take to make durable what it has received
+
+
+class Store:
+    """A running ``paged store``.
+
+    ``socket``: descriptor of CRIU's end of the connection, to be closed with `connected` once CRIU has it.
+    """
+
+    def __init__(self, store, words):
+        self._theirs, ours = socket.socketpair()
+        with ours:
+            self._process = subprocess.Popen(
+                [PROGRAM, "store", "--store", store, "--socket-fd", str(ours.fileno()), *words],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                pass_fds=[ours.fileno()],
+                text=True,
+            )
+        self.socket = self._theirs.fileno()
+
+    @property
+    def options(self):
+        """Words of CRIU's command line that lead its pages here."""
+        return ("--page-server", "--ps-socket", str(self.socket))
+
+    def connected(self):
+        """CRIU has been started: from now on the end of its side is the end of the stream."""
+        self._theirs.close()
+
+    def finish(self):
+        """Wait for the end; returns what the program says of itself, a dict with ``pages`` and ``bytes`` received, among others.
+
+        :raises KupError: the pages are not all stored.
+        """
+        self.connected()
+        try:
+            said, complaint = self._process.communicate(timeout=_ENDING)
+        except subprocess.TimeoutExpired as error:
+            self.end()
+            raise KupError(f"The page daemon did not end within {_ENDING} s of CRIU.") from error
+        if self._process.returncode != 0:
+            last = (complaint.strip().splitlines() or [f"exit code {self._process.returncode}"])[-1]
+            raise KupError(f"The page daemon could not store the memory: {last}")
+        return json.loads(said)
+
+    def end(self):
+        """End it, whatever it does."""
+        self.connected()
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.communicate()
