@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <getopt.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "common.h"
+#include "store.h"
+
+static const char usage[] =
+	"Usage:\n"
+	"  paged store --store DIR --socket-fd N [--first]                      one pre-dump round of CRIU\n"
+	"  paged store --store DIR --socket-fd N [--first] --last --images-dir DIR   its last dump\n";
+
+enum { OPTION_STORE = 1, OPTION_IMAGES, OPTION_SOCKET_FD, OPTION_FIRST, OPTION_LAST };
+
+static const struct option long_options[] = {
+	{ "store", required_argument, NULL, OPTION_STORE },
+	{ "images-dir", required_argument, NULL, OPTION_IMAGES },
+	{ "socket-fd", required_argument, NULL, OPTION_SOCKET_FD },
+	{ "first", no_argument, NULL, OPTION_FIRST },
+	{ "last", no_argument, NULL, OPTION_LAST },
+	{ NULL, 0, NULL, 0 },
+};
+
+struct arguments {
+	struct store_options store;
+};
+
+static int parse(int argc, char **argv, struct arguments *arguments)
+{
+	char *end;
+	int option;
+
+	arguments->store.socket = -1;
+	while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
+		switch (option) {
+		case OPTION_STORE:
+			arguments->store.store = optarg;
+			break;
+		case OPTION_IMAGES:
+			arguments->store.images = optarg;
+			break;
+		case OPTION_SOCKET_FD: {
+			long number = strtol(optarg, &end, 10);
+
+			if (end == optarg || *end || number < 0 || number > INT_MAX)
+				return fail("--socket-fd is '%s', expected the number of an inherited descriptor", optarg);
+			arguments->store.socket = (int)number;
+			break;
+		}
+		case OPTION_FIRST:
+			arguments->store.first = true;
+			break;
+		case OPTION_LAST:
+			arguments->store.last = true;
+			break;
+		default:
+			return -1;
+		}
+	}
+	return optind == argc ? 0 : fail("'%s' is not understood", argv[optind]);
+}
+
+static int complain(void)
+{
+	fputs(usage, stderr);
+	return EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	struct arguments arguments = { 0 };
+	struct rlimit files;
+	const char *face = argc > 1 ? argv[1] : "";
+
+	if (argc > 1 && parse(argc - 1, argv + 1, &arguments))
+		return complain();
+	umask(077);
+	signal(SIGPIPE, SIG_IGN);
+	/* A descriptor for each restored task, and a few for its files. */
+	if (!getrlimit(RLIMIT_NOFILE, &files)) {
+		files.rlim_cur = files.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &files);
+	}
+	if (!strcmp(face, "store")) {
+		if (!arguments.store.store || arguments.store.socket < 0 || (arguments.store.last && !arguments.store.images))
+			return complain();
+		return store_round(&arguments.store);
+	}
+	return complain();
+}

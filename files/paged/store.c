@@ -1,0 +1,688 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * One round of a dump: CRIU's page server on an inherited socket. Content goes from the socket through a pipe into the
+ * flat files; what the round says about an address replaces what earlier rounds said.
+ */
+#include "store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "images.h"
+#include "object.h"
+#include "sum.h"
+#include "wire.h"
+
+/* Exists from the first byte of a round to its last: the store of a round that did not end cannot be built upon. */
+#define UNFINISHED_FILE "unfinished"
+#define OBJECTS_MAX 65536
+#define RUNS_MAX ((size_t)1 << 24)
+/* Pages that are read back, checked and copied in one go. */
+#define BATCH 64
+#define SUMS_BATCH 8192
+/* Bytes after which the disk is told to start writing, so that the last sync is short. */
+#define WRITEBACK_BYTES ((uint64_t)8 << 20)
+/* CRIU's own page server numbers its pages images from here, so that they do not meet those of the dump. */
+#define PAGES_ID_BASE 0x10000u
+
+struct round_object {
+	enum object_type type;
+	uint64_t id;
+	bool opened;
+	struct runs runs;
+};
+
+struct round {
+	const struct store_options *options;
+	int socket;
+	int images;
+	int store;
+	int pipe[2];
+	size_t pipe_size;
+	enum wire_form form;
+	/* CRIU has sent everything and waits for the outcome. */
+	bool finishing;
+	struct round_object *objects;
+	size_t object_count;
+	/* Of the object that pages are being received for; index into objects. */
+	size_t current;
+	struct object files;
+	size_t run_count;
+	uint64_t pages, parent_pages, lazy_pages, eager_pages;
+	/* Content written to the current segment since its writeback was started. */
+	uint64_t dirty_from, dirty_to, dirty_bytes;
+	uint8_t *buffer;
+	uint64_t *sums;
+};
+
+static const char *type_name(enum object_type type)
+{
+	return type == OBJECT_TASK ? "task" : "shared memory";
+}
+
+static int lost_disk(struct round *round, const char *what)
+{
+	int reason = errno;
+
+	if (reason == ENOSPC || reason == EDQUOT)
+		return fail("the store %s is full after %" PRIu64 " pages of this round: free space or choose another place",
+			    round->options->store, round->pages);
+	errno = reason;
+	return fail_errno("%s %" PRIu64 " in the store %s cannot be %s", type_name(round->files.type), round->files.id,
+			  round->options->store, what);
+}
+
+/* All bytes of a message; 1 if the sender has closed the connection instead, -1 after saying what happened. */
+static int receive(struct round *round, void *bytes, size_t size)
+{
+	size_t have = 0;
+
+	while (have < size) {
+		ssize_t got = recv(round->socket, (char *)bytes + have, size - have, MSG_WAITALL);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return fail_errno("the page stream cannot be read");
+		if (got == 0 && !have)
+			return 1;
+		if (got == 0)
+			return fail("the page stream ends after %zu bytes of a request, expected %zu: CRIU has given up", have, size);
+		have += (size_t)got;
+	}
+	return 0;
+}
+
+static int answer(struct round *round, const void *bytes, size_t size)
+{
+	if (send(round->socket, bytes, size, MSG_NOSIGNAL) != (ssize_t)size)
+		return fail_errno("the answer to CRIU cannot be sent");
+	return 0;
+}
+
+static int receive_request(struct round *round, struct wire_request *request)
+{
+	uint8_t bytes[WIRE_LONG];
+	size_t have = 0;
+	int result;
+
+	if (round->form == WIRE_UNKNOWN) {
+		result = receive(round, bytes, WIRE_SHORT);
+		if (result)
+			return result > 0 ? fail("the page stream ends before its first request") : -1;
+		round->form = wire_form(bytes);
+		if (round->form == WIRE_UNKNOWN)
+			return fail("the page stream begins with neither the 24 nor the 32 byte form of CRIU 3.17 to 4.2: is this socket CRIU's --ps-socket?");
+		have = WIRE_SHORT;
+	}
+	if (have < (size_t)round->form) {
+		result = receive(round, bytes + have, (size_t)round->form - have);
+		if (result)
+			return result > 0 ? fail("the page stream ends without CRIU's closing request: the dump has failed") : -1;
+	}
+	return wire_decode(round->form, bytes, request);
+}
+
+static struct round_object *find_object(struct round *round, enum object_type type, uint64_t id)
+{
+	if (round->current < round->object_count && round->objects[round->current].type == type &&
+	    round->objects[round->current].id == id)
+		return &round->objects[round->current];
+	for (size_t i = 0; i < round->object_count; i++)
+		if (round->objects[i].type == type && round->objects[i].id == id)
+			return &round->objects[i];
+	return NULL;
+}
+
+static int start_writeback(struct round *round)
+{
+	struct segment *segment;
+
+	if (!round->dirty_bytes)
+		return 0;
+	segment = object_segment(&round->files, round->dirty_from);
+	if (!segment)
+		return lost_disk(round, "written");
+	/* Advice only: the round ends with fdatasync. */
+	(void)sync_file_range(segment->pages, segment_offset(round->dirty_from), (off_t)(round->dirty_to - round->dirty_from),
+			      SYNC_FILE_RANGE_WRITE);
+	round->dirty_bytes = 0;
+	return 0;
+}
+
+/* Ends with the object that was open; its files are synced here in early rounds, where nobody waits. */
+static int leave_object(struct round *round)
+{
+	int result = 0;
+
+	if (round->files.segments) {
+		result = start_writeback(round);
+		object_close(&round->files);
+	}
+	return result;
+}
+
+static int enter_object(struct round *round, struct round_object *object)
+{
+	size_t index = (size_t)(object - round->objects);
+
+	if (round->current == index && round->files.id == object->id && round->files.type == object->type)
+		return 0;
+	if (leave_object(round))
+		return -1;
+	round->current = index;
+	object_init(&round->files, round->store, object->type, object->id, true);
+	return 0;
+}
+
+static int open_object(struct round *round, const struct wire_request *request)
+{
+	struct round_object *object = find_object(round, request->type, request->id);
+	/* CRIU may then leave out pages that have not changed; whether they are here is checked run by run. */
+	uint8_t has_parent = object_exists(round->store, request->type, request->id);
+
+	if (object)
+		return fail("the page stream opens %s %" PRIu64 " twice", type_name(request->type), request->id);
+	if (round->object_count == OBJECTS_MAX)
+		return fail("the page stream has more than %d objects", OBJECTS_MAX);
+	round->objects = take_more(round->objects, round->object_count + 1, sizeof(*round->objects));
+	object = &round->objects[round->object_count++];
+	*object = (struct round_object){ .type = request->type, .id = request->id, .opened = true };
+	if (enter_object(round, object))
+		return -1;
+	return answer(round, &has_parent, sizeof(has_parent));
+}
+
+static int answer_parent(struct round *round, const struct wire_request *request)
+{
+	int32_t has_parent = object_exists(round->store, request->type, request->id);
+
+	return answer(round, &has_parent, sizeof(has_parent));
+}
+
+/* Moves up to `most` bytes from the socket into the pipe; their number, or -1. */
+static ssize_t fill_pipe(struct round *round, size_t most)
+{
+	struct pollfd wait = { .fd = round->socket, .events = POLLIN };
+
+	for (;;) {
+		/* A full pipe must not block us, and a unix socket is only waited for here. */
+		ssize_t got = splice(round->socket, NULL, round->pipe[1], NULL, most, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+
+		if (got > 0)
+			return got;
+		if (got == 0)
+			return fail("the page stream ends %zu bytes before the end of a run: CRIU has given up", most);
+		if (errno != EAGAIN && errno != EINTR)
+			return fail_errno("the page stream cannot be read");
+		if (poll(&wait, 1, -1) < 0 && errno != EINTR)
+			return fail_errno("the page stream cannot be waited for");
+	}
+}
+
+/* The content of a run within one segment. */
+static int receive_content(struct round *round, uint64_t address, uint64_t pages)
+{
+	struct segment *segment = object_segment(&round->files, address);
+	loff_t offset = segment_offset(address);
+	uint64_t left = pages * PAGE_SIZE;
+
+	if (!segment)
+		return lost_disk(round, "written");
+	segment->written = true;
+	while (left) {
+		ssize_t piped = fill_pipe(round, left < round->pipe_size ? left : round->pipe_size);
+
+		if (piped < 0)
+			return -1;
+		left -= (uint64_t)piped;
+		while (piped) {
+			ssize_t put = splice(round->pipe[0], NULL, segment->pages, &offset, (size_t)piped, SPLICE_F_MOVE);
+
+			if (put < 0 && errno == EINTR)
+				continue;
+			if (put <= 0)
+				return lost_disk(round, "written");
+			piped -= put;
+		}
+	}
+	return 0;
+}
+
+/* Sums of what has just been written, as it can be read back. Within one segment. */
+static int sum_content(struct round *round, uint64_t address, uint64_t pages, uint64_t lazy)
+{
+	while (pages) {
+		uint64_t count = pages < BATCH ? pages : BATCH;
+
+		if (object_read(&round->files, address, round->buffer, count))
+			return lost_disk(round, "read back");
+		for (uint64_t i = 0; i < count; i++)
+			round->sums[i] = page_sum(round->buffer + i * PAGE_SIZE, address + i * PAGE_SIZE) | lazy;
+		if (object_write_sums(&round->files, address, round->sums, count))
+			return lost_disk(round, "written");
+		address += count * PAGE_SIZE;
+		pages -= count;
+	}
+	return 0;
+}
+
+static int remember_dirty(struct round *round, uint64_t address, uint64_t pages)
+{
+	uint64_t end = address + pages * PAGE_SIZE;
+
+	if (round->dirty_bytes && address >> SEGMENT_SHIFT != round->dirty_from >> SEGMENT_SHIFT && start_writeback(round))
+		return -1;
+	if (!round->dirty_bytes) {
+		round->dirty_from = address;
+		round->dirty_to = end;
+	}
+	if (address < round->dirty_from)
+		round->dirty_from = address;
+	if (end > round->dirty_to)
+		round->dirty_to = end;
+	round->dirty_bytes += pages * PAGE_SIZE;
+	return round->dirty_bytes < WRITEBACK_BYTES ? 0 : start_writeback(round);
+}
+
+/* A run that the sender did not send because an earlier round has it. Within one segment. */
+static int check_parent(struct round *round, uint64_t address, uint64_t pages)
+{
+	while (pages) {
+		uint64_t count = pages < SUMS_BATCH ? pages : SUMS_BATCH;
+
+		if (object_read_sums(&round->files, address, round->sums, count))
+			return lost_disk(round, "read");
+		for (uint64_t i = 0; i < count; i++)
+			if (!round->sums[i])
+				return fail("%s %" PRIu64 " leaves out the page at 0x%" PRIx64 " as unchanged, but no earlier round in %s has it",
+					    type_name(round->files.type), round->files.id, address + i * PAGE_SIZE,
+					    round->options->store);
+		address += count * PAGE_SIZE;
+		pages -= count;
+	}
+	return 0;
+}
+
+static int receive_run(struct round *round, const struct wire_request *request)
+{
+	struct round_object *object = find_object(round, request->type, request->id);
+	uint64_t address = request->address, left = request->pages;
+	uint64_t lazy = request->flags & PE_LAZY ? SUM_LAZY : 0;
+
+	if (!object)
+		return fail("the page stream has pages of %s %" PRIu64 " that it never opened", type_name(request->type),
+			    request->id);
+	if (enter_object(round, object))
+		return -1;
+	if (round->pages + round->parent_pages + left > PAGES_MAX || round->run_count++ >= RUNS_MAX)
+		return fail("the page stream has more than %" PRIu64 " pages or %zu runs", PAGES_MAX, RUNS_MAX);
+	*(request->flags & PE_PARENT ? &round->parent_pages : &round->pages) += left;
+	runs_add(&object->runs, address, left, request->flags);
+	while (left) {
+		uint64_t count = segment_rest(address, left);
+
+		if (request->flags & PE_PARENT) {
+			if (check_parent(round, address, count))
+				return -1;
+		} else if (receive_content(round, address, count) || sum_content(round, address, count, lazy) ||
+			   remember_dirty(round, address, count)) {
+			return -1;
+		}
+		address += count * PAGE_SIZE;
+		left -= count;
+	}
+	return 0;
+}
+
+/* Pages between the runs are dead: the task has given them back. */
+static int forget_dead_pages(struct round *round, struct round_object *object)
+{
+	uint64_t end = 0;
+
+	if (enter_object(round, object))
+		return -1;
+	for (size_t i = 0; i < object->runs.count; i++) {
+		if (object_forget(&round->files, end, object->runs.list[i].address))
+			return lost_disk(round, "cleared");
+		end = object->runs.list[i].address + object->runs.list[i].pages * PAGE_SIZE;
+	}
+	return object_forget(&round->files, end, ADDRESS_END) ? lost_disk(round, "cleared") : 0;
+}
+
+static int delete_unmentioned(const struct object_file *file, void *context)
+{
+	struct round *round = context;
+
+	return find_object(round, file->type, file->id) ? 0 : unlinkat(file->directory, file->name, 0);
+}
+
+/* What goes into the images of one object: runs for its pagemap, and where eager content is written. */
+struct flat_image {
+	struct runs runs;
+	struct runs lazy_areas;
+	size_t area;
+	int content;
+};
+
+/* Addresses come in ascending order. */
+static bool in_lazy_area(struct flat_image *image, uint64_t address)
+{
+	while (image->area < image->lazy_areas.count) {
+		struct run *area = &image->lazy_areas.list[image->area];
+
+		if (address < area->address)
+			return false;
+		if (address < area->address + area->pages * PAGE_SIZE)
+			return true;
+		image->area++;
+	}
+	return false;
+}
+
+/* A few pages that restore reads by itself. Within one segment. */
+static int copy_eager(struct round *round, struct flat_image *image, uint64_t address, const uint64_t *sums, uint64_t pages)
+{
+	for (uint64_t done = 0; done < pages;) {
+		uint64_t count = pages - done < BATCH ? pages - done : BATCH;
+
+		if (object_read(&round->files, address, round->buffer, count))
+			return lost_disk(round, "read");
+		for (uint64_t i = 0; i < count; i++)
+			if (!sum_matches(sums[done + i], round->buffer + i * PAGE_SIZE, address + i * PAGE_SIZE))
+				return fail("the page at 0x%" PRIx64 " of %s %" PRIu64 " in %s is not what was written there",
+					    address + i * PAGE_SIZE, type_name(round->files.type), round->files.id,
+					    round->options->store);
+		if (write_all(image->content, round->buffer, count * PAGE_SIZE))
+			return fail_errno("the pages that restore reads cannot be written to %s", round->options->images);
+		address += count * PAGE_SIZE;
+		done += count;
+	}
+	round->eager_pages += pages;
+	return 0;
+}
+
+/*
+ * Splits pages by how they are restored. On demand only if CRIU said so when the content came, and the area still is
+ * one that it registers: it may have been locked since, and then nobody would fetch the page. Within one segment.
+ */
+static int place_pages(struct round *round, struct flat_image *image, uint64_t address, uint64_t pages)
+{
+	while (pages) {
+		uint64_t count = pages < SUMS_BATCH ? pages : SUMS_BATCH, end;
+		CLEANUP_FREE uint64_t *sums = take(count * sizeof(*sums));
+
+		if (object_read_sums(&round->files, address, sums, count))
+			return lost_disk(round, "read");
+		for (uint64_t i = 0; i < count; i = end) {
+			bool lazy = (sums[i] & SUM_LAZY) && in_lazy_area(image, address + i * PAGE_SIZE);
+
+			for (end = i + 1; end < count; end++)
+				if (((sums[end] & SUM_LAZY) && in_lazy_area(image, address + end * PAGE_SIZE)) != lazy)
+					break;
+			runs_add(&image->runs, address + i * PAGE_SIZE, end - i, lazy ? PE_LAZY : PE_PRESENT);
+			if (lazy)
+				round->lazy_pages += end - i;
+			else if (copy_eager(round, image, address + i * PAGE_SIZE, sums + i, end - i))
+				return -1;
+		}
+		address += count * PAGE_SIZE;
+		pages -= count;
+	}
+	return 0;
+}
+
+static int place_runs(struct round *round, struct round_object *object, struct flat_image *image)
+{
+	for (size_t i = 0; i < object->runs.count; i++) {
+		uint64_t address = object->runs.list[i].address, left = object->runs.list[i].pages;
+
+		while (left) {
+			uint64_t count = segment_rest(address, left);
+
+			if (place_pages(round, image, address, count))
+				return -1;
+			address += count * PAGE_SIZE;
+			left -= count;
+		}
+	}
+	return 0;
+}
+
+static int write_images(struct round *round, struct round_object *object, uint32_t pages_id)
+{
+	struct flat_image image = { .content = -1 };
+	int result = -1;
+
+	/* The dump of the task's areas is complete when CRIU closes the connection. */
+	if (object->type == OBJECT_TASK && mm_read(round->images, object->id, &image.lazy_areas))
+		goto out;
+	image.content = pages_create(round->images, pages_id);
+	if (image.content < 0 || enter_object(round, object) || place_runs(round, object, &image))
+		goto out;
+	if (fdatasync(image.content)) {
+		fail_errno("the pages that restore reads cannot be written to %s", round->options->images);
+		goto out;
+	}
+	result = pagemap_write(round->images, object->type, object->id, pages_id, &image.runs);
+out:
+	close_fd(&image.content);
+	runs_free(&image.runs);
+	runs_free(&image.lazy_areas);
+	return result;
+}
+
+static int sync_object(struct round *round, struct round_object *object)
+{
+	struct object files;
+	int result = 0;
+
+	object_init(&files, round->store, object->type, object->id, true);
+	/* Opened again since they were written: fdatasync is about the file, not the descriptor. */
+	for (size_t i = 0; i < object->runs.count && !result; i++) {
+		uint64_t last = object->runs.list[i].address + (object->runs.list[i].pages - 1) * PAGE_SIZE;
+		uint64_t number = object->runs.list[i].address >> SEGMENT_SHIFT;
+
+		for (; number <= last >> SEGMENT_SHIFT && !result; number++) {
+			struct segment *segment = object_segment(&files, number << SEGMENT_SHIFT);
+
+			result = segment ? 0 : -1;
+			if (segment)
+				segment->written = true;
+		}
+	}
+	if (!result)
+		result = object_sync(&files);
+	if (result)
+		lost_disk(round, "synced");
+	object_close(&files);
+	return result;
+}
+
+static int write_snapshot_id(struct round *round)
+{
+	uint8_t random[16];
+	char text[SNAPSHOT_SIZE + 1];
+
+	if (getrandom(random, sizeof(random), 0) != sizeof(random))
+		return fail_errno("no random number for the snapshot's name");
+	for (size_t i = 0; i < sizeof(random); i++)
+		snprintf(text + 2 * i, 3, "%02x", random[i]);
+	strcat(text, "\n");
+	if (replace_file(round->images, SNAPSHOT_FILE, text, SNAPSHOT_SIZE) ||
+	    replace_file(round->store, SNAPSHOT_FILE, text, SNAPSHOT_SIZE))
+		return fail_errno("the snapshot's name cannot be written to %s and %s", round->options->images,
+				  round->options->store);
+	return 0;
+}
+
+/* All pages are here: make the round true, or say why it is not. */
+static int finish_round(struct round *round)
+{
+	for (size_t i = 0; i < round->object_count; i++)
+		if (runs_sort(&round->objects[i].runs))
+			return fail("the page stream mentions pages of %s %" PRIu64 " twice", type_name(round->objects[i].type),
+				    round->objects[i].id);
+	for (size_t i = 0; i < round->object_count; i++) {
+		struct round_object *object = &round->objects[i];
+
+		if (round->options->last ? write_images(round, object, PAGES_ID_BASE + (uint32_t)i) :
+					   forget_dead_pages(round, object))
+			return -1;
+	}
+	if (leave_object(round))
+		return -1;
+	for (size_t i = 0; i < round->object_count; i++)
+		if (sync_object(round, &round->objects[i]))
+			return -1;
+	if (!round->options->last && object_each_file(round->store, delete_unmentioned, round))
+		return fail_errno("the files of ended tasks cannot be deleted in %s", round->options->store);
+	if (round->options->last && write_snapshot_id(round))
+		return -1;
+	if (unlinkat(round->store, UNFINISHED_FILE, 0) || fsync(round->store))
+		return fail_errno("the end of the round cannot be recorded in %s", round->options->store);
+	return 0;
+}
+
+static int serve_requests(struct round *round)
+{
+	struct wire_request request;
+	int result;
+
+	for (;;) {
+		if (receive_request(round, &request))
+			return -1;
+		switch (request.command) {
+		case PS_OPEN2:
+			result = open_object(round, &request);
+			break;
+		case PS_PARENT:
+			result = answer_parent(round, &request);
+			break;
+		case PS_ADD_F:
+			result = receive_run(round, &request);
+			break;
+		case PS_CLOSE:
+		case PS_FORCE_CLOSE:
+			round->finishing = true;
+			return finish_round(round);
+		}
+		if (result)
+			return -1;
+	}
+}
+
+static int check_peer(int socket)
+{
+	int type = 0, domain = 0;
+	socklen_t size = sizeof(type);
+	struct ucred peer;
+
+	if (getsockopt(socket, SOL_SOCKET, SO_TYPE, &type, &size))
+		return fail_errno("--socket-fd %d is no socket", socket);
+	size = sizeof(domain);
+	if (getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &domain, &size) || domain != AF_UNIX || type != SOCK_STREAM)
+		return fail("--socket-fd %d is a socket of another kind, expected a unix stream", socket);
+	size = sizeof(peer);
+	if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) || (peer.uid && peer.uid != geteuid()))
+		return fail("the other end of --socket-fd %d belongs to user %u, expected root", socket, peer.uid);
+	return 0;
+}
+
+static int delete_any(const struct object_file *file, void *context)
+{
+	(void)context;
+	return unlinkat(file->directory, file->name, 0);
+}
+
+static int claim_store(struct round *round)
+{
+	CLEANUP_FD int marker = -1;
+
+	if (flock(round->store, LOCK_EX | LOCK_NB))
+		return fail_errno("the store %s is in use by another process", round->options->store);
+	if (round->options->first) {
+		if (object_each_file(round->store, delete_any, NULL) ||
+		    (unlinkat(round->store, UNFINISHED_FILE, 0) && errno != ENOENT))
+			return fail_errno("the earlier snapshot in %s cannot be deleted", round->options->store);
+	} else if (!faccessat(round->store, UNFINISHED_FILE, F_OK, 0)) {
+		return fail("an earlier round did not end in the store %s, and CRIU will not send its pages again: begin anew with --first",
+			    round->options->store);
+	}
+	/* From here on the images of the last snapshot do not describe this store any more. */
+	if (unlinkat(round->store, SNAPSHOT_FILE, 0) && errno != ENOENT)
+		return fail_errno("the earlier snapshot's name in %s cannot be deleted", round->options->store);
+	marker = openat(round->store, UNFINISHED_FILE, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (marker < 0 || fsync(round->store))
+		return fail_errno("the store %s cannot be written", round->options->store);
+	return 0;
+}
+
+static int open_round(struct round *round)
+{
+	const struct store_options *options = round->options;
+	int size;
+
+	if (check_peer(options->socket))
+		return -1;
+	if (options->last && (round->images = open_private_directory(options->images)) < 0)
+		return -1;
+	if ((round->store = open_private_directory(options->store)) < 0 || claim_store(round))
+		return -1;
+	if (pipe2(round->pipe, O_CLOEXEC))
+		return fail_errno("no pipe for the pages");
+	/* Best effort: the default of 64 KiB works too. */
+	(void)fcntl(round->pipe[0], F_SETPIPE_SZ, 1 << 20);
+	size = fcntl(round->pipe[0], F_GETPIPE_SZ);
+	round->pipe_size = size > 0 ? (size_t)size : 65536;
+	round->buffer = take(BATCH * PAGE_SIZE);
+	round->sums = take(SUMS_BATCH * sizeof(*round->sums));
+	return 0;
+}
+
+static void close_round(struct round *round)
+{
+	object_close(&round->files);
+	for (size_t i = 0; i < round->object_count; i++)
+		runs_free(&round->objects[i].runs);
+	free(round->objects);
+	free(round->buffer);
+	free(round->sums);
+	close_fd(&round->pipe[0]);
+	close_fd(&round->pipe[1]);
+	close_fd(&round->store);
+	close_fd(&round->images);
+}
+
+int store_round(const struct store_options *options)
+{
+	struct round round = { .options = options, .socket = options->socket, .images = -1, .store = -1, .pipe = { -1, -1 } };
+	double start = seconds_now();
+	int32_t status;
+	int result;
+
+	result = open_round(&round) ? -1 : serve_requests(&round);
+	status = result;
+	/* CRIU waits for this only at the end; in the middle it learns of an error by the end of the connection. */
+	if (round.finishing && answer(&round, &status, sizeof(status)))
+		result = -1;
+	/* Somebody else may hold our end of the socket as well. */
+	(void)shutdown(options->socket, SHUT_RDWR);
+	if (!result)
+		printf("{\"pages\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"parent_pages\": %" PRIu64 ", \"lazy_pages\": %" PRIu64
+		       ", \"eager_pages\": %" PRIu64 ", \"objects\": %zu, \"header_bytes\": %d, \"seconds\": %.3f}\n",
+		       round.pages, round.pages * PAGE_SIZE, round.parent_pages, round.lazy_pages, round.eager_pages,
+		       round.object_count, round.form, seconds_now() - start);
+	close_round(&round);
+	return result || fflush(stdout) ? EXIT_FAILED : EXIT_OK;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef PAGED_STORE_H
+#define PAGED_STORE_H
+
+#include "common.h"
+
+/* The same 32 hex digits, here and beside CRIU's images: these images belong to this store. */
+#define SNAPSHOT_FILE "paged-snapshot"
+#define SNAPSHOT_SIZE 33
+
+struct store_options {
+	const char *images;
+	const char *store;
+	int socket;
+	/* Begin anew: what an earlier snapshot left in the store is deleted. */
+	bool first;
+	/* The tree stays frozen after this round: write what restore needs. */
+	bool last;
+};
+
+/* Receives one round of CRIU's pages; the exit code. */
+int store_round(const struct store_options *options);
+
+#endif
