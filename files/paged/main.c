@@ -9,14 +9,16 @@
 #include <sys/stat.h>
 
 #include "common.h"
+#include "serve.h"
 #include "store.h"
 
 static const char usage[] =
 	"Usage:\n"
 	"  paged store --store DIR --socket-fd N [--first]                      one pre-dump round of CRIU\n"
-	"  paged store --store DIR --socket-fd N [--first] --last --images-dir DIR   its last dump\n";
+	"  paged store --store DIR --socket-fd N [--first] --last --images-dir DIR   its last dump\n"
+	"  paged serve --store DIR --images-dir DIR --socket PATH --journal FILE     restore on demand\n";
 
-enum { OPTION_STORE = 1, OPTION_IMAGES, OPTION_SOCKET_FD, OPTION_FIRST, OPTION_LAST };
+enum { OPTION_STORE = 1, OPTION_IMAGES, OPTION_SOCKET_FD, OPTION_FIRST, OPTION_LAST, OPTION_SOCKET, OPTION_JOURNAL };
 
 static const struct option long_options[] = {
 	{ "store", required_argument, NULL, OPTION_STORE },
@@ -24,11 +26,14 @@ static const struct option long_options[] = {
 	{ "socket-fd", required_argument, NULL, OPTION_SOCKET_FD },
 	{ "first", no_argument, NULL, OPTION_FIRST },
 	{ "last", no_argument, NULL, OPTION_LAST },
+	{ "socket", required_argument, NULL, OPTION_SOCKET },
+	{ "journal", required_argument, NULL, OPTION_JOURNAL },
 	{ NULL, 0, NULL, 0 },
 };
 
 struct arguments {
 	struct store_options store;
+	struct serve_options serve;
 };
 
 static int parse(int argc, char **argv, struct arguments *arguments)
@@ -40,10 +45,10 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 	while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
 		switch (option) {
 		case OPTION_STORE:
-			arguments->store.store = optarg;
+			arguments->store.store = arguments->serve.store = optarg;
 			break;
 		case OPTION_IMAGES:
-			arguments->store.images = optarg;
+			arguments->store.images = arguments->serve.images = optarg;
 			break;
 		case OPTION_SOCKET_FD: {
 			long number = strtol(optarg, &end, 10);
@@ -58,6 +63,12 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 			break;
 		case OPTION_LAST:
 			arguments->store.last = true;
+			break;
+		case OPTION_SOCKET:
+			arguments->serve.socket = optarg;
+			break;
+		case OPTION_JOURNAL:
+			arguments->serve.journal = optarg;
 			break;
 		default:
 			return -1;
@@ -91,6 +102,11 @@ int main(int argc, char **argv)
 		if (!arguments.store.store || arguments.store.socket < 0 || (arguments.store.last && !arguments.store.images))
 			return complain();
 		return store_round(&arguments.store);
+	}
+	if (!strcmp(face, "serve")) {
+		if (!arguments.serve.store || !arguments.serve.images || !arguments.serve.socket || !arguments.serve.journal)
+			return complain();
+		return serve(&arguments.serve);
 	}
 	return complain();
 }

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "journal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define JOURNAL_MAGIC 0x31306c6e6a676470u /* "pdgjnl01" */
+/* 1 MiB of events; a full journal is written anew without them. */
+#define SLOTS 16384
+#define SIZE_MAX_JOURNAL ((size_t)1 << 32)
+/* Slots that are kept free for what must not fail: the end of tasks. */
+#define RESERVE 64
+
+static uint64_t round_up(uint64_t size, uint64_t unit)
+{
+	return (size + unit - 1) / unit * unit;
+}
+
+static void find_next(struct journal *journal)
+{
+	journal->next = 0;
+	while (journal->next < journal->slot_count && slot_complete(&journal->slots[journal->next]))
+		journal->next++;
+}
+
+static int map(struct journal *journal, int fd, size_t size)
+{
+	/* Populated, so that the kernel never has to wait for a page while it writes a slot. */
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+
+	if (memory == MAP_FAILED)
+		return fail_errno("the journal %s cannot be mapped", journal->path);
+	journal->header = memory;
+	journal->size = size;
+	return 0;
+}
+
+int journal_open(struct journal *journal, const char *path)
+{
+	CLEANUP_FD int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	struct stat status;
+	uint64_t slots_at;
+
+	*journal = (struct journal){ .path = path };
+	if (fd < 0)
+		return errno == ENOENT ? 1 : fail_errno("the journal %s cannot be opened", path);
+	if (fstat(fd, &status) || (size_t)status.st_size < sizeof(struct journal_header) ||
+	    (size_t)status.st_size > SIZE_MAX_JOURNAL)
+		return fail("the journal %s has a size that none of this program has", path);
+	if (map(journal, fd, (size_t)status.st_size))
+		return -1;
+	slots_at = sizeof(struct journal_header) + round_up(journal->header->saved_size, sizeof(struct slot));
+	if (journal->header->magic != JOURNAL_MAGIC || journal->header->saved_size > journal->size ||
+	    slots_at > journal->size || journal->header->slot_count > (journal->size - slots_at) / sizeof(struct slot)) {
+		journal_close(journal);
+		return fail("the journal %s is not one of this program", path);
+	}
+	journal->slots = (struct slot *)((char *)journal->header + slots_at);
+	journal->slot_count = journal->header->slot_count;
+	find_next(journal);
+	return 0;
+}
+
+int journal_create(struct journal *journal, const char *path, const char *snapshot, bool restored, const void *saved,
+		   uint64_t saved_size, uint64_t task_count)
+{
+	uint64_t slots_at = sizeof(struct journal_header) + round_up(saved_size, sizeof(struct slot));
+	size_t size = slots_at + SLOTS * sizeof(struct slot);
+	char draft[4096];
+
+	*journal = (struct journal){ .path = path };
+	if (snprintf(draft, sizeof(draft), "%s.new", path) >= (int)sizeof(draft))
+		return fail("the journal's path %s is too long", path);
+	CLEANUP_FD int fd = open(draft, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	/* Allocated now: a full tmpfs must be an error here and not a signal later. */
+	if (fd < 0 || posix_fallocate(fd, 0, (off_t)size))
+		return fail_errno("the journal %s cannot be written", draft);
+	if (map(journal, fd, size))
+		return -1;
+	*journal->header = (struct journal_header){
+		.restored = restored,
+		.task_count = task_count,
+		.saved_size = saved_size,
+		.slot_count = SLOTS,
+		.magic = JOURNAL_MAGIC,
+	};
+	memcpy(journal->header->snapshot, snapshot, SNAPSHOT_SIZE);
+	if (saved_size)
+		memcpy(journal->header + 1, saved, saved_size);
+	journal->slots = (struct slot *)((char *)journal->header + slots_at);
+	journal->slot_count = SLOTS;
+	/* On a tmpfs a name is as durable as the file: no fsync. */
+	if (rename(draft, path)) {
+		journal_close(journal);
+		return fail_errno("the journal %s cannot be renamed", draft);
+	}
+	return 0;
+}
+
+void journal_close(struct journal *journal)
+{
+	if (journal->header)
+		munmap(journal->header, journal->size);
+	journal->header = NULL;
+	journal->slots = NULL;
+}
+
+const void *journal_saved(const struct journal *journal)
+{
+	return journal->header + 1;
+}
+
+bool slot_complete(const struct slot *slot)
+{
+	switch (slot->kind) {
+	case SLOT_START:
+	case SLOT_DONE:
+		return true;
+	case SLOT_HELLO:
+		return slot->hello.pid != 0;
+	case SLOT_DESCRIPTOR:
+		return slot_descriptor(slot) >= 0;
+	case SLOT_EVENT:
+		/* A page fault needs no memory: its thread is woken and faults again. */
+		return slot->event.event && slot->event.event != UFFD_EVENT_PAGEFAULT;
+	default:
+		return false;
+	}
+}
+
+int slot_descriptor(const struct slot *slot)
+{
+	const struct cmsghdr *control = (const struct cmsghdr *)slot->descriptor.control;
+	int fd;
+
+	if (slot->kind == SLOT_EVENT && slot->event.event == UFFD_EVENT_FORK)
+		return (int)slot->event.arg.fork.ufd;
+	if (slot->kind != SLOT_DESCRIPTOR || control->cmsg_len != CMSG_LEN(sizeof(int)) || control->cmsg_level != SOL_SOCKET ||
+	    control->cmsg_type != SCM_RIGHTS)
+		return -1;
+	memcpy(&fd, CMSG_DATA(control), sizeof(fd));
+	return fd;
+}
+
+struct slot *journal_prepare(struct journal *journal, enum slot_kind kind, uint32_t task)
+{
+	struct slot *slot = journal->next < journal->slot_count ? &journal->slots[journal->next] : NULL;
+
+	if (!slot)
+		return NULL;
+	memset(slot->content, 0, sizeof(slot->content));
+	slot->task = task;
+	/* The content must be empty before the kind says that it will come. */
+	__atomic_store_n(&slot->kind, kind, __ATOMIC_RELEASE);
+	return slot;
+}
+
+void journal_commit(struct journal *journal)
+{
+	journal->next++;
+}
+
+void journal_drop(struct journal *journal)
+{
+	__atomic_store_n(&journal->slots[journal->next].kind, SLOT_FREE, __ATOMIC_RELEASE);
+}
+
+bool journal_full(const struct journal *journal)
+{
+	return journal->next + RESERVE >= journal->slot_count;
+}

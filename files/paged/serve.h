@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef PAGED_SERVE_H
+#define PAGED_SERVE_H
+
+#include "common.h"
+
+struct serve_options {
+	const char *images;
+	const char *store;
+	const char *socket;
+	const char *journal;
+};
+
+/* Serves the pages of one restored tree until all are installed; the exit code. */
+int serve(const struct serve_options *options);
+
+#endif
