@@ -6,33 +6,34 @@
 
 #include "wire.h"
 
-static struct region *insert_at(struct regions *regions, size_t index, struct region region)
+static void insert_at(struct region_list *list, size_t index, struct region region)
 {
-	if (regions->count == regions->room) {
-		regions->room = regions->room ? regions->room * 2 : 64;
-		regions->list = take_more(regions->list, regions->room, sizeof(*regions->list));
+	if (list->count == list->room) {
+		list->room = list->room ? list->room * 2 : 64;
+		list->list = take_more(list->list, list->room, sizeof(*list->list));
 	}
-	memmove(regions->list + index + 1, regions->list + index, (regions->count - index) * sizeof(*regions->list));
-	regions->list[index] = region;
-	regions->count++;
-	return &regions->list[index];
+	memmove(list->list + index + 1, list->list + index, (list->count - index) * sizeof(*list->list));
+	list->list[index] = region;
+	list->count++;
 }
 
-static void erase(struct regions *regions, size_t from, size_t to)
+static void erase(struct region_list *list, size_t from, size_t to)
 {
-	memmove(regions->list + from, regions->list + to, (regions->count - to) * sizeof(*regions->list));
-	regions->count -= to - from;
+	if (from == to)
+		return;
+	memmove(list->list + from, list->list + to, (list->count - to) * sizeof(*list->list));
+	list->count -= to - from;
 }
 
 /* Index of the first region that ends behind this address. */
-static size_t first_behind(const struct regions *regions, uint64_t address)
+static size_t first_behind(const struct region_list *list, uint64_t address)
 {
-	size_t low = 0, high = regions->count;
+	size_t low = 0, high = list->count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (region_end(&regions->list[middle]) > address)
+		if (region_end(&list->list[middle]) > address)
 			high = middle;
 		else
 			low = middle + 1;
@@ -40,25 +41,60 @@ static size_t first_behind(const struct regions *regions, uint64_t address)
 	return low;
 }
 
+static bool has_content(const struct region *region)
+{
+	return region->source != SOURCE_ZEROS;
+}
+
 static size_t bitmap_words(uint64_t bits)
 {
 	return (size_t)(bits / 64 + 1);
 }
 
-void regions_init(struct regions *regions, const struct runs *runs)
+static void add(struct regions *regions, uint64_t start, uint64_t end, bool content)
 {
-	*regions = (struct regions){ 0 };
-	for (size_t i = 0; i < runs->count; i++) {
-		const struct run *run = &runs->list[i];
+	struct region region = { .start = start, .pages = (end - start) / PAGE_SIZE, .source = content ? start : SOURCE_ZEROS };
 
-		if (!(run->flags & PE_LAZY))
-			continue;
-		insert_at(regions, regions->count,
-			  (struct region){ .start = run->address, .pages = run->pages, .source = run->address, .bit = regions->bits });
-		regions->bits += run->pages;
+	if (start == end)
+		return;
+	region.bit = regions->bits;
+	if (content)
+		regions->bits += region.pages;
+	insert_at(&regions->now, regions->now.count, region);
+}
+
+int regions_init(struct regions *regions, const struct runs *runs, const struct runs *areas)
+{
+	uint64_t lazy = 0;
+	size_t next = 0;
+
+	*regions = (struct regions){ 0 };
+	for (size_t i = 0; i < areas->count; i++) {
+		uint64_t at = areas->list[i].address, end = at + areas->list[i].pages * PAGE_SIZE;
+
+		for (; next < runs->count && runs->list[next].address < end; next++) {
+			const struct run *run = &runs->list[next];
+			uint64_t run_end = run->address + run->pages * PAGE_SIZE;
+
+			if (!(run->flags & PE_LAZY) || run->address < at)
+				continue;
+			if (run_end > end)
+				break;
+			add(regions, at, run->address, false);
+			add(regions, run->address, run_end, true);
+			at = run_end;
+		}
+		add(regions, at, end, false);
 	}
 	regions->left = regions->bits;
 	regions->installed = take(bitmap_words(regions->bits) * sizeof(uint64_t));
+	for (size_t i = 0; i < runs->count; i++)
+		if (runs->list[i].flags & PE_LAZY)
+			lazy += runs->list[i].pages;
+	if (lazy == regions->bits)
+		return 0;
+	regions_free(regions);
+	return -1;
 }
 
 int regions_load(struct regions *regions, const struct region *list, size_t count, uint64_t bits)
@@ -69,43 +105,52 @@ int regions_load(struct regions *regions, const struct region *list, size_t coun
 	for (size_t i = 0; i < count; i++) {
 		const struct region *region = &list[i];
 
-		if (region->start < end || region->start % PAGE_SIZE || !region->pages || region->pages > PAGES_MAX ||
-		    region_end(region) > ADDRESS_END || region->bit > bits || region->pages > bits - region->bit) {
+		if (region->start < end || region->start % PAGE_SIZE || !region->pages ||
+		    region->pages > ADDRESS_END / PAGE_SIZE || region_end(region) > ADDRESS_END ||
+		    (has_content(region) && (region->bit > bits || region->pages > bits - region->bit))) {
 			regions_free(regions);
 			return -1;
 		}
 		end = region_end(region);
-		insert_at(regions, regions->count, *region);
-		regions->left += region->pages;
+		insert_at(&regions->now, i, *region);
+		if (has_content(region))
+			regions->left += region->pages;
 	}
 	regions->installed = take(bitmap_words(bits) * sizeof(uint64_t));
 	return 0;
 }
 
+/* What an event still to come says about the shadow is about the parent, so the child has none. */
 void regions_copy(struct regions *to, const struct regions *from)
 {
 	size_t size = bitmap_words(from->bits) * sizeof(uint64_t);
 
-	*to = *from;
-	to->room = from->count;
-	to->list = take(from->count * sizeof(*to->list));
-	memcpy(to->list, from->list, from->count * sizeof(*to->list));
+	*to = (struct regions){ .bits = from->bits, .left = from->left, .cursor = from->cursor };
+	to->now.count = to->now.room = from->now.count;
+	to->now.list = take(from->now.count * sizeof(*to->now.list));
+	if (from->now.count)
+		memcpy(to->now.list, from->now.list, from->now.count * sizeof(*to->now.list));
 	to->installed = take(size);
 	memcpy(to->installed, from->installed, size);
+	for (size_t i = 0; i < from->shadow.count; i++)
+		for (uint64_t j = 0; has_content(&from->shadow.list[i]) && j < from->shadow.list[i].pages; j++)
+			regions_set_installed(to, from->shadow.list[i].bit + j);
 }
 
 void regions_free(struct regions *regions)
 {
-	free(regions->list);
+	free(regions->now.list);
+	free(regions->shadow.list);
+	free(regions->moved_away.list);
 	free(regions->installed);
 	*regions = (struct regions){ 0 };
 }
 
 struct region *regions_find(struct regions *regions, uint64_t address)
 {
-	size_t index = first_behind(regions, address);
+	size_t index = first_behind(&regions->now, address);
 
-	return index < regions->count && regions->list[index].start <= address ? &regions->list[index] : NULL;
+	return index < regions->now.count && regions->now.list[index].start <= address ? &regions->now.list[index] : NULL;
 }
 
 bool regions_installed(const struct regions *regions, uint64_t bit)
@@ -141,7 +186,7 @@ static bool next_in(const struct regions *regions, const struct region *region, 
 {
 	uint64_t offset = *address > region->start ? (*address - region->start) / PAGE_SIZE : 0;
 	uint64_t end = region->bit + region->pages;
-	uint64_t bit = next_clear(regions, region->bit + offset, end);
+	uint64_t bit = has_content(region) ? next_clear(regions, region->bit + offset, end) : end;
 
 	if (bit == end)
 		return false;
@@ -156,9 +201,9 @@ bool regions_next(struct regions *regions, uint64_t most, uint64_t *address, uin
 	if (!regions->left)
 		return false;
 	for (int round = 0; round < 2; round++) {
-		for (size_t i = first_behind(regions, regions->cursor); i < regions->count; i++) {
+		for (size_t i = first_behind(&regions->now, regions->cursor); i < regions->now.count; i++) {
 			*address = regions->cursor;
-			if (next_in(regions, &regions->list[i], most, address, pages)) {
+			if (next_in(regions, &regions->now.list[i], most, address, pages)) {
 				regions->cursor = *address;
 				return true;
 			}
@@ -168,84 +213,161 @@ bool regions_next(struct regions *regions, uint64_t most, uint64_t *address, uin
 	return false;
 }
 
-/* Makes a border of a region at this address, if it lies within one. */
-static void split_at(struct regions *regions, uint64_t address)
+/* The part of a region from this address on; the region keeps what is before it. */
+static struct region split(struct region *region, uint64_t address)
 {
-	size_t index = first_behind(regions, address);
-	struct region tail;
-	uint64_t before;
+	uint64_t before = (address - region->start) / PAGE_SIZE;
+	struct region tail = *region;
 
-	if (index == regions->count || regions->list[index].start >= address)
-		return;
-	tail = regions->list[index];
-	before = (address - tail.start) / PAGE_SIZE;
-	regions->list[index].pages = before;
+	region->pages = before;
 	tail.start += before * PAGE_SIZE;
-	tail.source += before * PAGE_SIZE;
-	tail.bit += before;
 	tail.pages -= before;
-	insert_at(regions, index + 1, tail);
+	if (has_content(&tail)) {
+		tail.source += before * PAGE_SIZE;
+		tail.bit += before;
+	}
+	return tail;
+}
+
+static void split_at(struct region_list *list, uint64_t address)
+{
+	size_t index = first_behind(list, address);
+
+	if (index < list->count && list->list[index].start < address)
+		insert_at(list, index + 1, split(&list->list[index], address));
 }
 
 /* Nothing of this region is wanted any more: its bits count as installed. */
 static void give_up(struct regions *regions, const struct region *region)
 {
-	for (uint64_t i = 0; i < region->pages; i++)
+	for (uint64_t i = 0; has_content(region) && i < region->pages; i++)
 		regions_set_installed(regions, region->bit + i);
 }
 
-/* The indices [first, last) of the regions within [start, end), cut at its borders. */
-static void cut_out(struct regions *regions, uint64_t start, uint64_t end, size_t *first, size_t *last)
+/* Moves the regions in [start, end) from the list to the end of another, cut at the borders. */
+static void cut_out(struct region_list *list, uint64_t start, uint64_t end, struct region_list *to)
 {
-	split_at(regions, start);
-	split_at(regions, end);
-	*first = first_behind(regions, start);
-	for (*last = *first; *last < regions->count && regions->list[*last].start < end;)
-		++*last;
+	size_t first, last;
+
+	split_at(list, start);
+	split_at(list, end);
+	first = first_behind(list, start);
+	for (last = first; last < list->count && list->list[last].start < end; last++)
+		insert_at(to, to->count, list->list[last]);
+	erase(list, first, last);
+}
+
+/* The same for the shadow, which is short and in no order. */
+static void cut_shadow(struct regions *regions, uint64_t start, uint64_t end, struct region_list *to)
+{
+	struct region_list kept = { 0 };
+
+	for (size_t i = 0; i < regions->shadow.count; i++) {
+		struct region region = regions->shadow.list[i];
+
+		if (region.start < start && region_end(&region) > start) {
+			struct region tail = split(&region, start);
+
+			insert_at(&kept, kept.count, region);
+			region = tail;
+		}
+		if (region.start < end && region_end(&region) > end)
+			insert_at(&kept, kept.count, split(&region, end));
+		if (region.start >= start && region_end(&region) <= end)
+			insert_at(to, to->count, region);
+		else
+			insert_at(&kept, kept.count, region);
+	}
+	free(regions->shadow.list);
+	regions->shadow = kept;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	uint64_t one = ((const struct region *)a)->start, other = ((const struct region *)b)->start;
+
+	return one < other ? -1 : one > other;
+}
+
+/* What an event about [start, end) is about: the shadow where there is one, else what is there now. */
+static struct region_list take_range(struct regions *regions, uint64_t start, uint64_t end)
+{
+	struct region_list taken = { 0 };
+	size_t shadows;
+	uint64_t at = start;
+
+	if (regions->shadow.count)
+		cut_shadow(regions, start, end, &taken);
+	shadows = taken.count;
+	if (shadows)
+		qsort(taken.list, shadows, sizeof(*taken.list), by_start);
+	for (size_t i = 0; i <= shadows; i++) {
+		uint64_t to = i < shadows ? taken.list[i].start : end, next = i < shadows ? region_end(&taken.list[i]) : end;
+
+		if (at < to)
+			cut_out(&regions->now, at, to, &taken);
+		if (next > at)
+			at = next;
+	}
+	return taken;
 }
 
 void regions_remove(struct regions *regions, uint64_t start, uint64_t end)
 {
-	size_t first, last;
+	struct region_list taken = { 0 };
 
-	cut_out(regions, start, end, &first, &last);
-	for (size_t i = first; i < last; i++)
-		give_up(regions, &regions->list[i]);
-	erase(regions, first, last);
+	cut_out(&regions->now, start, end, &taken);
+	for (size_t i = 0; i < taken.count; i++) {
+		struct region zeros = taken.list[i];
+		size_t index = first_behind(&regions->now, zeros.start);
+		struct region *before = index ? &regions->now.list[index - 1] : NULL;
+
+		give_up(regions, &zeros);
+		zeros.source = SOURCE_ZEROS;
+		if (before && !has_content(before) && region_end(before) == zeros.start)
+			before->pages += zeros.pages;
+		else
+			insert_at(&regions->now, index, zeros);
+	}
+	free(taken.list);
+}
+
+/* Whether this is the event that follows a move; mremap(2) sends it for just the range that it has moved. */
+static bool follows_move(struct regions *regions, uint64_t start, uint64_t end)
+{
+	for (size_t i = 0; i < regions->moved_away.count; i++) {
+		const struct region *source = &regions->moved_away.list[i];
+
+		if (source->start == start && region_end(source) == end) {
+			erase(&regions->moved_away, i, i + 1);
+			return true;
+		}
+	}
+	return false;
 }
 
 void regions_unmap(struct regions *regions, uint64_t start, uint64_t end)
 {
-	size_t first, last, kept;
+	struct region_list taken = { 0 };
 
-	cut_out(regions, start, end, &first, &last);
-	kept = first;
-	for (size_t i = first; i < last; i++) {
-		if (regions->list[i].moved) {
-			regions->cursor = regions->list[i].start;
-			regions->list[kept++] = regions->list[i];
-		} else {
-			give_up(regions, &regions->list[i]);
-		}
-	}
-	erase(regions, kept, last);
+	if (!follows_move(regions, start, end))
+		taken = take_range(regions, start, end);
+	for (size_t i = 0; i < taken.count; i++)
+		give_up(regions, &taken.list[i]);
+	free(taken.list);
 }
 
 void regions_move(struct regions *regions, uint64_t from, uint64_t to, uint64_t size)
 {
-	CLEANUP_FREE struct region *moved = NULL;
-	size_t first, last, count;
+	struct region_list taken = take_range(regions, from, from + size);
 
-	cut_out(regions, from, from + size, &first, &last);
-	count = last - first;
-	moved = take(count * sizeof(*moved));
-	memcpy(moved, regions->list + first, count * sizeof(*moved));
-	erase(regions, first, last);
-	/* Whatever was at the destination has been unmapped by the same call. */
-	regions_remove(regions, to, to + size);
-	for (size_t i = 0; i < count; i++) {
-		moved[i].start += to - from;
-		moved[i].moved = 1;
-		insert_at(regions, first_behind(regions, moved[i].start), moved[i]);
+	/* With MREMAP_DONTUNMAP no unmap event follows: then one entry for each such range is left over. */
+	(void)follows_move(regions, from, from + size);
+	insert_at(&regions->moved_away, regions->moved_away.count, (struct region){ .start = from, .pages = size / PAGE_SIZE });
+	cut_out(&regions->now, to, to + size, &regions->shadow);
+	for (size_t i = 0; i < taken.count; i++) {
+		taken.list[i].start += to - from;
+		insert_at(&regions->now, first_behind(&regions->now, taken.list[i].start), taken.list[i]);
 	}
+	free(taken.list);
 }

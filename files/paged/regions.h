@@ -1,14 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Where the pages of a snapshot belong in a running task that goes on mapping, moving and forking while they are
- * brought in. A region is a row of addresses and the row of snapshot addresses whose content belongs there. Events of
- * the kernel change regions; that a page is installed is only a bit, so a fault costs a binary search and no more.
+ * brought in. The regions of a task are its areas under userfaultfd: rows of addresses with the row of snapshot
+ * addresses whose content belongs there, or with zeros. Events of the kernel change regions; that a page is installed
+ * is only a bit, so a fault costs a binary search and no more.
+ *
+ * Events can come out of order: a thread unmaps or moves first and queues its event afterwards, and in between another
+ * thread may move pages to the addresses that have become free, and queue its event first. That shows: its destination
+ * is not free here yet. What is there is put in the shadow, and the event that is still to come is about the shadow.
+ * Likewise each move is followed by an unmap event of where it came from, and by then something else may be there.
  */
 #ifndef PAGED_REGIONS_H
 #define PAGED_REGIONS_H
 
 #include "common.h"
 #include "images.h"
+
+/* Source of a region without content. */
+#define SOURCE_ZEROS UINT64_MAX
 
 struct region {
 	uint64_t start;
@@ -17,17 +26,23 @@ struct region {
 	uint64_t source;
 	/* Number of the first page among the snapshot's lazy pages: its bit. */
 	uint64_t bit;
-	/* Came here by mremap. */
-	uint64_t moved;
 };
 
-struct regions {
+struct region_list {
 	struct region *list;
 	size_t count;
 	size_t room;
+};
+
+struct regions {
+	/* Ascending, not overlapping. */
+	struct region_list now;
+	struct region_list shadow;
+	/* Sources of moves; only start and pages count. */
+	struct region_list moved_away;
 	uint64_t *installed;
 	uint64_t bits;
-	/* Pages that are in a region and not installed. */
+	/* Pages that belong somewhere and are not installed. */
 	uint64_t left;
 	/* Where the background transfer goes on. */
 	uint64_t cursor;
@@ -38,10 +53,14 @@ static inline uint64_t region_end(const struct region *region)
 	return region->start + region->pages * PAGE_SIZE;
 }
 
-/* One region for each run that has PE_LAZY; nothing installed. */
-void regions_init(struct regions *regions, const struct runs *runs);
+/*
+ * The areas, with the content of the runs that have PE_LAZY; nothing installed. Both ascending. -1 if such a run lies
+ * outside of the areas.
+ */
+int regions_init(struct regions *regions, const struct runs *runs, const struct runs *areas);
 /* From a journal: -1 if they overlap, leave user space or have bits beyond the snapshot's pages. */
 int regions_load(struct regions *regions, const struct region *list, size_t count, uint64_t bits);
+/* For a forked task. */
 void regions_copy(struct regions *to, const struct regions *from);
 void regions_free(struct regions *regions);
 
@@ -52,13 +71,8 @@ void regions_set_installed(struct regions *regions, uint64_t bit);
 /* The next row of pages that are not installed, at or after the cursor or from the beginning again; false if none. */
 bool regions_next(struct regions *regions, uint64_t most, uint64_t *address, uint64_t *pages);
 
-/* What lies in [start, end) is given back: its addresses read as zeros from now on. */
+/* Events. What lies in [start, end) reads as zeros from now on. */
 void regions_remove(struct regions *regions, uint64_t start, uint64_t end);
-/*
- * What lies in [start, end) is unmapped, except what came there by mremap. For a mapping is gone before its event is
- * queued: another thread may have moved pages to the free addresses, and its event may have come first. Whether the
- * moved pages are there is seen when they are installed, so the cursor goes to them.
- */
 void regions_unmap(struct regions *regions, uint64_t start, uint64_t end);
 void regions_move(struct regions *regions, uint64_t from, uint64_t to, uint64_t size);
 

@@ -103,8 +103,9 @@ static struct image *find_image(struct server *server, uint64_t id)
 			return server->images[i];
 	image = take(sizeof(*image));
 	image->id = id;
-	if (pagemap_read(server->images_dir, id, &image->runs)) {
+	if (pagemap_read(server->images_dir, id, &image->runs) || mm_read(server->images_dir, id, &image->areas)) {
 		runs_free(&image->runs);
+		runs_free(&image->areas);
 		free(image);
 		return NULL;
 	}
@@ -166,6 +167,7 @@ static int apply_hello(struct server *server, const struct slot *slot)
 
 static int apply_descriptor(struct server *server)
 {
+	struct regions regions;
 	struct image *image;
 	struct task *task;
 
@@ -174,11 +176,13 @@ static int apply_descriptor(struct server *server)
 	image = find_image(server, (uint64_t)server->hello_pid);
 	if (!image)
 		return -1;
+	if (regions_init(&regions, &image->runs, &image->areas))
+		return fail("the pages and the areas of task %d in %s do not fit together", server->hello_pid, server->options->images);
 	task = add_task(server);
 	task->pid = server->hello_pid;
 	task->start_time = server->hello_start_time;
 	task->image = image;
-	regions_init(&task->regions, &image->runs);
+	task->regions = regions;
 	server->hello_pid = 0;
 	return 0;
 }
@@ -491,7 +495,7 @@ static size_t saved_size(const struct server *server)
 	size_t size = 0;
 
 	for (uint32_t i = 0; i < server->task_count; i++)
-		size += sizeof(struct saved_task) + server->tasks[i]->regions.count * sizeof(struct region);
+		size += sizeof(struct saved_task) + server->tasks[i]->regions.now.count * sizeof(struct region);
 	return size;
 }
 
@@ -506,14 +510,14 @@ static void save_tasks(const struct server *server, uint8_t *at)
 			.start_time = task->start_time,
 			.root = task->root,
 			.bits = task->regions.bits,
-			.region_count = task->regions.count,
+			.region_count = task->regions.now.count,
 		};
 
 		memcpy(at, &saved, sizeof(saved));
 		at += sizeof(saved);
-		if (task->regions.count)
-			memcpy(at, task->regions.list, task->regions.count * sizeof(struct region));
-		at += task->regions.count * sizeof(struct region);
+		if (task->regions.now.count)
+			memcpy(at, task->regions.now.list, task->regions.now.count * sizeof(struct region));
+		at += task->regions.now.count * sizeof(struct region);
 	}
 }
 
@@ -549,14 +553,23 @@ static int load_tasks(struct server *server)
 	return 0;
 }
 
-/* Room for events again. Not between a process id and its descriptor, which are slots. */
+static bool in_between(const struct server *server)
+{
+	for (uint32_t i = 0; i < server->task_count; i++)
+		if (!server->tasks[i]->done &&
+		    (server->tasks[i]->regions.shadow.count || server->tasks[i]->regions.moved_away.count))
+			return true;
+	return false;
+}
+
+/* Room for events again. Not in the middle of what several slots say together, as long as there is room. */
 static int renew_journal(struct server *server)
 {
 	size_t size = saved_size(server);
 	CLEANUP_FREE uint8_t *saved = take(size);
 	struct journal renewed;
 
-	if (server->hello_pid)
+	if ((server->hello_pid || in_between(server)) && server->journal.next + 2 < server->journal.slot_count)
 		return 0;
 	save_tasks(server, saved);
 	if (journal_create(&renewed, server->options->journal, server->snapshot, server->installer.restored, saved, size,
@@ -913,6 +926,7 @@ static void free_server(struct server *server)
 	for (size_t i = 0; i < server->image_count; i++) {
 		object_close(&server->images[i]->files);
 		runs_free(&server->images[i]->runs);
+		runs_free(&server->images[i]->areas);
 		free(server->images[i]);
 	}
 	free(server->images);

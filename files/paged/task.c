@@ -313,7 +313,7 @@ enum outcome task_fault(struct installer *installer, struct task *task, uint64_t
 
 	address &= ~(PAGE_SIZE - 1);
 	region = regions_find(&task->regions, address);
-	if (!region)
+	if (!region || region->source == SOURCE_ZEROS)
 		return zero(task, address);
 	/* What is around it comes next, in the background. */
 	task->regions.cursor = address;

@@ -15,6 +15,7 @@ struct image {
 	uint64_t id;
 	struct object files;
 	struct runs runs;
+	struct runs areas;
 	uint64_t lazy_pages;
 };
 

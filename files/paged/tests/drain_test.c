@@ -1,0 +1,646 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A process with missing memory, as `criu restore --lazy-pages` makes it, whose threads touch, write, fork, move, unmap
+ * and give back what is being brought in, and compare every byte; while `paged serve` is killed again and again, half
+ * of the times right after the kernel has given it a forked task's descriptor. The service manager's store of
+ * descriptors is played by this program (sd_notify(3): FDSTORE, FDSTOREREMOVE, BARRIER; sd_listen_fds(3)).
+ *
+ *   drain_test PAGED [KILLS [SEED]]
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/kcmp.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "snapshot.h"
+
+#define PAGE 4096u
+#define THREADS 4
+#define AREA_PAGES 1536u
+/* The second one lies behind 2^43: another segment of the flat file. */
+static const uint64_t area_starts[THREADS] = { 0x10000000000, 0x90000000000, 0x200000000000, 0x200040000000 };
+
+static char directory[256], images[300], store[300], socket_path[320], journal[320], notify_path[320];
+static uint64_t seed;
+
+static uint64_t mix(uint64_t value)
+{
+	value += 0x9e3779b97f4a7c15u;
+	value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9u;
+	value = (value ^ value >> 27) * 0x94d049bb133111ebu;
+	return value ^ value >> 31;
+}
+
+static uint64_t next_random(uint64_t *state)
+{
+	return mix((*state)++);
+}
+
+/* Content of a page by its name; the name 0 is zeros. */
+static void fill(uint64_t *page, uint64_t name)
+{
+	for (uint64_t i = 0; i < PAGE / 8; i++)
+		page[i] = name ? mix(name * 512 + i) : 0;
+}
+
+/* ---- the snapshot ---- */
+
+enum in_snapshot { ABSENT, BEFORE, LAST, BOTH };
+
+static enum in_snapshot place(uint64_t page)
+{
+	uint64_t dice = mix(page / 7 ^ seed) % 10;
+
+	return dice == 0 ? ABSENT : dice < 6 ? BEFORE : dice < 8 ? LAST : BOTH;
+}
+
+static uint64_t original(uint64_t address)
+{
+	return place(address / PAGE) == ABSENT ? 0 : address ^ seed << 48;
+}
+
+static void send_round(const char *paged, int pid, int form, bool last)
+{
+	const char *const early[] = { "--store", store, "--first", NULL };
+	const char *const final[] = { "--store", store, "--images-dir", images, "--last", NULL };
+	uint64_t object = (uint64_t)pid << 8 | 1, page[PAGE / 8];
+	pid_t child;
+	int socket_fd = start_store(paged, &child, last ? final : early);
+	int32_t status = -1;
+	char has_parent;
+
+	send_request(socket_fd, form, 4, 0, 0, object);
+	CHECK(!receive_bytes(socket_fd, &has_parent, 1) && has_parent == last);
+	for (size_t i = 0; i < THREADS; i++)
+		for (uint64_t j = 0; j < AREA_PAGES; j++) {
+			uint64_t address = area_starts[i] + j * PAGE;
+			enum in_snapshot where = place(address / PAGE);
+
+			if (where == ABSENT || (!last && where == LAST))
+				continue;
+			if (last && where == BEFORE) {
+				send_request(socket_fd, form, 1 << 16 | 6, 1, address, object);
+				continue;
+			}
+			/* An early round sends something else for what the last one sends again. */
+			fill(page, original(address) + (!last && where == BOTH));
+			send_request(socket_fd, form, 6 << 16 | 6, 1, address, object);
+			send_bytes(socket_fd, page, PAGE);
+		}
+	send_request(socket_fd, form, 0x1024, 0, 0, 0);
+	CHECK(!receive_bytes(socket_fd, &status, 4) && status == 0);
+	CHECK(exit_code(child) == 0);
+	close(socket_fd);
+}
+
+/* ---- the application ---- */
+
+struct page {
+	uint64_t *address;
+	/* What must be in it; unmapped pages are not looked at. */
+	uint64_t name;
+	bool mapped;
+};
+
+struct worker {
+	pthread_t thread;
+	int number;
+	uint64_t random;
+	uint64_t next_name;
+	uint64_t forks, moves;
+	struct page pages[AREA_PAGES];
+};
+
+static volatile int *stop;
+static struct worker *workers;
+
+static void wrong(const struct worker *worker, uint64_t index, uint64_t word)
+{
+	const struct page *page = &worker->pages[index];
+
+	fprintf(stderr, "process %d thread %d page %llu at %p word %llu is %llx, expected content %llx\n", getpid(), worker->number,
+		(unsigned long long)index, (void *)page->address, (unsigned long long)word,
+		(unsigned long long)page->address[word], (unsigned long long)page->name);
+	_exit(1);
+}
+
+static void compare(const struct worker *worker, uint64_t index)
+{
+	const struct page *page = &worker->pages[index];
+
+	if (!page->mapped)
+		return;
+	for (uint64_t i = 0; i < PAGE / 8; i++)
+		if (page->address[i] != (page->name ? mix(page->name * 512 + i) : 0))
+			wrong(worker, index, i);
+}
+
+/* A row of mapped pages with addresses in a row. */
+static uint64_t pick_row(struct worker *worker, uint64_t most, uint64_t *count)
+{
+	uint64_t first = next_random(&worker->random) % AREA_PAGES, wanted = 1 + next_random(&worker->random) % most;
+
+	for (*count = 0; *count < wanted && first + *count < AREA_PAGES; ++*count) {
+		const struct page *page = &worker->pages[first + *count];
+
+		if (!page->mapped || page->address != worker->pages[first].address + *count * PAGE / 8)
+			break;
+	}
+	return first;
+}
+
+static void give_back(struct worker *worker, uint64_t first, uint64_t count)
+{
+	CHECK(!madvise(worker->pages[first].address, count * PAGE, MADV_DONTNEED));
+	for (uint64_t i = first; i < first + count; i++)
+		worker->pages[i].name = 0;
+}
+
+static void unmap(struct worker *worker, uint64_t first, uint64_t count)
+{
+	CHECK(!munmap(worker->pages[first].address, count * PAGE));
+	for (uint64_t i = first; i < first + count; i++)
+		worker->pages[i].mapped = false;
+}
+
+/* To wherever the kernel likes, and sometimes with room behind it that must read as zeros. */
+static void move(struct worker *worker, uint64_t first, uint64_t count, bool grow)
+{
+	uint64_t size = (count + (grow ? 3 : 0)) * PAGE;
+	void *hole = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t *to;
+
+	CHECK(hole != MAP_FAILED);
+	to = mremap(worker->pages[first].address, count * PAGE, size, MREMAP_MAYMOVE | MREMAP_FIXED, hole);
+	if (to == MAP_FAILED) {
+		/* More than one area: not what is tested here. */
+		munmap(hole, size);
+		return;
+	}
+	worker->moves++;
+	for (uint64_t i = 0; i < count; i++)
+		worker->pages[first + i].address = to + i * PAGE / 8;
+	for (uint64_t i = count * PAGE / 8; i < size / 8; i++)
+		CHECK(!to[i]);
+	if (grow)
+		CHECK(!munmap((char *)to + count * PAGE, size - count * PAGE));
+}
+
+static void write_pages(struct worker *worker, uint64_t first, uint64_t count)
+{
+	for (uint64_t i = first; i < first + count; i++) {
+		worker->pages[i].name = worker->next_name += 3;
+		fill(worker->pages[i].address, worker->pages[i].name);
+	}
+}
+
+static void act(struct worker *worker)
+{
+	uint64_t dice = next_random(&worker->random) % 100, count, first;
+
+	if (dice < 60) {
+		compare(worker, next_random(&worker->random) % AREA_PAGES);
+		return;
+	}
+	first = pick_row(worker, 24, &count);
+	if (!count)
+		return;
+	if (dice < 75)
+		write_pages(worker, first, count);
+	else if (dice < 84)
+		give_back(worker, first, count);
+	else if (dice < 86)
+		unmap(worker, first, count > 4 ? 4 : count);
+	else
+		move(worker, first, count, dice > 92);
+}
+
+/* The child has this thread's memory as it was, whatever the parent does to its own now. */
+static void in_child(struct worker *worker)
+{
+	for (int i = 0; i < 150; i++)
+		act(worker);
+	for (uint64_t i = 0; i < AREA_PAGES; i++)
+		compare(worker, i);
+	_exit(0);
+}
+
+static void fork_one(struct worker *worker)
+{
+	pid_t child = fork();
+
+	CHECK(child >= 0);
+	if (!child)
+		in_child(worker);
+	worker->forks++;
+	/* Go on while it looks at its copy. */
+	for (int i = 0; i < 60; i++)
+		act(worker);
+	if (exit_code(child))
+		_exit(1);
+}
+
+static void *work(void *argument)
+{
+	struct worker *worker = argument;
+
+	while (!*stop) {
+		for (int i = 0; i < 40; i++)
+			act(worker);
+		if (next_random(&worker->random) % 8 == 0)
+			fork_one(worker);
+		usleep(500);
+	}
+	for (uint64_t i = 0; i < AREA_PAGES; i++)
+		compare(worker, i);
+	return NULL;
+}
+
+static int make_userfaultfd(void)
+{
+	struct uffdio_api api = {
+		.api = UFFD_API,
+		.features = UFFD_FEATURE_EVENT_FORK | UFFD_FEATURE_EVENT_REMAP | UFFD_FEATURE_EVENT_REMOVE | UFFD_FEATURE_EVENT_UNMAP,
+	};
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+
+	CHECK(fd >= 0 && !ioctl(fd, UFFDIO_API, &api));
+	return fd;
+}
+
+/* CRIU's side of lazy-pages.socket. */
+static void hand_over(int uffd)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	char byte = 0, control[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec data = { .iov_base = &byte, .iov_len = 1 };
+	struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control) };
+	struct cmsghdr *header = (struct cmsghdr *)control;
+	int socket_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), pid = getpid();
+	uint32_t finished = 0x52535446;
+	int32_t zombie = -pid - 1;
+
+	strcpy(address.sun_path, socket_path);
+	while (connect(socket_fd, (struct sockaddr *)&address, sizeof(address))) {
+		CHECK(errno == ENOENT || errno == ECONNREFUSED || errno == EAGAIN);
+		usleep(5000);
+	}
+	send_bytes(socket_fd, &zombie, 4);
+	send_bytes(socket_fd, &pid, 4);
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(header), &uffd, sizeof(uffd));
+	CHECK(sendmsg(socket_fd, &message, 0) == 1);
+	usleep(20000);
+	for (size_t i = 0; i < THREADS; i++) {
+		struct uffdio_register area = { .range = { .start = area_starts[i], .len = AREA_PAGES * PAGE },
+						.mode = UFFDIO_REGISTER_MODE_MISSING };
+
+		CHECK(mmap((void *)area_starts[i], area.range.len, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, -1, 0) == (void *)area_starts[i]);
+		CHECK(!ioctl(uffd, UFFDIO_REGISTER, &area));
+	}
+	/* From here on the memory is missing, and only serve can bring it. */
+	close(uffd);
+	send_bytes(socket_fd, &finished, 4);
+	close(socket_fd);
+}
+
+static void application(int go)
+{
+	uint64_t forks = 0, moves = 0;
+	char byte;
+
+	CHECK(read(go, &byte, 1) == 1);
+	hand_over(make_userfaultfd());
+	for (int i = 0; i < THREADS; i++) {
+		struct worker *worker = &workers[i];
+
+		worker->number = i;
+		worker->random = mix(seed * 31 + (uint64_t)i);
+		worker->next_name = (uint64_t)i + 1;
+		for (uint64_t j = 0; j < AREA_PAGES; j++) {
+			uint64_t address = area_starts[i] + j * PAGE;
+
+			worker->pages[j] = (struct page){ .address = (uint64_t *)address, .name = original(address), .mapped = true };
+		}
+		CHECK(!pthread_create(&worker->thread, NULL, work, worker));
+	}
+	for (int i = 0; i < THREADS; i++) {
+		pthread_join(workers[i].thread, NULL);
+		forks += workers[i].forks;
+		moves += workers[i].moves;
+	}
+	fprintf(stderr, "drain_test: every byte was right, %llu forks, %llu moves\n", (unsigned long long)forks,
+		(unsigned long long)moves);
+	_exit(forks && moves ? 0 : 1);
+}
+
+/* ---- the service manager ---- */
+
+#define KEPT_MAX 4096
+static struct kept {
+	int fd;
+	char name[64];
+} kept[KEPT_MAX];
+static size_t kept_count;
+static int notify_socket;
+
+static void keep(int fd, const char *name)
+{
+	for (size_t i = 0; i < kept_count; i++)
+		if (!syscall(SYS_kcmp, getpid(), getpid(), KCMP_FILE, kept[i].fd, fd)) {
+			close(fd);
+			return;
+		}
+	CHECK(kept_count < KEPT_MAX);
+	kept[kept_count].fd = fd;
+	snprintf(kept[kept_count++].name, sizeof(kept->name), "%s", name);
+}
+
+static void drop(const char *name)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < kept_count; i++) {
+		if (strcmp(kept[i].name, name))
+			kept[left++] = kept[i];
+		else
+			close(kept[i].fd);
+	}
+	kept_count = left;
+}
+
+/* One message, if there is one. */
+static bool read_notify(void)
+{
+	char text[1024], control[CMSG_SPACE(sizeof(int))], name[64] = "stored";
+	struct iovec data = { .iov_base = text, .iov_len = sizeof(text) - 1 };
+	struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control) };
+	ssize_t size = recvmsg(notify_socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+	int fd = -1;
+	char *at;
+
+	if (size < 0)
+		return false;
+	text[size] = 0;
+	if (header && header->cmsg_type == SCM_RIGHTS)
+		memcpy(&fd, CMSG_DATA(header), sizeof(fd));
+	at = strstr(text, "FDNAME=");
+	if (at)
+		sscanf(at, "FDNAME=%63[^\n]", name);
+	if (strstr(text, "FDSTOREREMOVE=1"))
+		drop(name);
+	else if (strstr(text, "FDSTORE=1") && fd >= 0) {
+		keep(fd, name);
+		fd = -1;
+	}
+	if (fd >= 0)
+		close(fd);
+	return true;
+}
+
+static void exec_serve(const char *paged, char *const *environment)
+{
+	char *const arguments[] = { (char *)paged, "serve", "--store", store, "--images-dir", images, "--socket",
+				    socket_path, "--journal", journal, NULL };
+
+	execve(paged, arguments, environment);
+	_exit(127);
+}
+
+static pid_t start_serve(const char *paged)
+{
+	static char names[KEPT_MAX * 16], pid_text[32], count_text[32], notify_text[400];
+	char *environment[] = { notify_text, count_text, pid_text, names, "ASAN_OPTIONS=detect_leaks=0", NULL };
+	pid_t pid;
+
+	while (read_notify())
+		;
+	fflush(NULL);
+	pid = fork();
+	if (pid)
+		return pid;
+	snprintf(notify_text, sizeof(notify_text), "NOTIFY_SOCKET=%s", notify_path);
+	snprintf(count_text, sizeof(count_text), "LISTEN_FDS=%zu", kept_count);
+	snprintf(pid_text, sizeof(pid_text), "LISTEN_PID=%d", getpid());
+	strcpy(names, "LISTEN_FDNAMES=");
+	/* Out of the way first, then to their places. */
+	for (size_t i = 0; i < kept_count; i++)
+		kept[i].fd = fcntl(kept[i].fd, F_DUPFD, 2000);
+	for (size_t i = 0; i < kept_count; i++) {
+		dup2(kept[i].fd, 3 + (int)i);
+		close(kept[i].fd);
+		sprintf(names + strlen(names), "%s%s", i ? ":" : "", kept[i].name);
+	}
+	exec_serve(paged, environment);
+	_exit(127);
+}
+
+/* Its keeper has become our child: like the real one, wait for everybody before starting anew. */
+static void wait_for_rest(pid_t application_pid)
+{
+	char path[64];
+	FILE *file;
+	int children;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
+	do {
+		int pid, status;
+
+		while (read_notify())
+			;
+		children = 0;
+		file = fopen(path, "r");
+		CHECK(file);
+		while (fscanf(file, "%d", &pid) == 1)
+			if (pid != application_pid) {
+				children++;
+				(void)waitpid(pid, &status, WNOHANG);
+			}
+		fclose(file);
+		usleep(500);
+	} while (children);
+}
+
+static bool has_exited(pid_t pid, int *code)
+{
+	int status;
+
+	if (waitpid(pid, &status, WNOHANG) != pid)
+		return false;
+	*code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	return true;
+}
+
+static void nap(uint64_t microseconds)
+{
+	usleep((useconds_t)microseconds);
+}
+
+/* Lets it run for a while. Whether it is still there. */
+static bool run_for(pid_t serve, uint64_t microseconds, int *code)
+{
+	for (uint64_t past = 0; past <= microseconds; past += 500) {
+		while (read_notify())
+			;
+		if (has_exited(serve, code))
+			return false;
+		nap(microseconds - past < 500 ? microseconds - past : 500);
+	}
+	return true;
+}
+
+/* Whether the tracee has just come out of a read that gave it a fork event. */
+static bool has_read_fork(pid_t serve)
+{
+	struct user_regs_struct registers;
+	struct uffd_msg message;
+	struct iovec ours = { .iov_base = &message, .iov_len = sizeof(message) }, theirs = { .iov_len = sizeof(message) };
+
+	if (ptrace(PTRACE_GETREGS, serve, NULL, &registers) || registers.orig_rax != SYS_read || registers.rax != sizeof(message))
+		return false;
+	theirs.iov_base = (void *)registers.rsi;
+	return process_vm_readv(serve, &ours, 1, &theirs, 1, 0) == sizeof(message) && message.event == UFFD_EVENT_FORK;
+}
+
+/* Follows it from system call to system call until it has read a fork event, at most a second. Whether it is there. */
+static bool run_until_fork(pid_t serve, bool *found, int *code)
+{
+	struct timespec now, end;
+
+	*found = false;
+	if (ptrace(PTRACE_SEIZE, serve, NULL, PTRACE_O_TRACESYSGOOD) || ptrace(PTRACE_INTERRUPT, serve, NULL, NULL))
+		return run_for(serve, 1000, code);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_sec++;
+	do {
+		int status;
+
+		while (read_notify())
+			;
+		if (waitpid(serve, &status, __WALL | WNOHANG) == serve) {
+			if (!WIFSTOPPED(status)) {
+				*code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+				return false;
+			}
+			*found = WSTOPSIG(status) == (SIGTRAP | 0x80) && has_read_fork(serve);
+			/* A stop of ptrace itself has its event above the signal; only a real signal is passed on. */
+			if (!*found)
+				ptrace(PTRACE_SYSCALL, serve, NULL,
+				       status >> 16 || WSTOPSIG(status) == (SIGTRAP | 0x80) ? 0 : WSTOPSIG(status));
+		} else {
+			nap(20);
+		}
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while (!*found && (now.tv_sec < end.tv_sec || now.tv_nsec < end.tv_nsec));
+	return true;
+}
+
+static void make_directories(void)
+{
+	snprintf(directory, sizeof(directory), "/dev/shm/paged-drain.XXXXXX");
+	CHECK(mkdtemp(directory));
+	snprintf(images, sizeof(images), "%s/images", directory);
+	snprintf(store, sizeof(store), "%s/store", directory);
+	snprintf(socket_path, sizeof(socket_path), "%s/lazy-pages.socket", directory);
+	snprintf(journal, sizeof(journal), "%s/journal", directory);
+	snprintf(notify_path, sizeof(notify_path), "%s/notify", directory);
+	CHECK(!mkdir(images, 0700) && !mkdir(store, 0700));
+}
+
+static void open_notify(void)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+	notify_socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	strcpy(address.sun_path, notify_path);
+	CHECK(notify_socket >= 0 && !bind(notify_socket, (struct sockaddr *)&address, sizeof(address)));
+}
+
+int main(int argc, char **argv)
+{
+	const char *paged = argc > 1 ? argv[1] : "";
+	int kills = argc > 2 ? atoi(argv[2]) : 24, killed = 0, at_fork = 0, code = -1, go[2];
+	struct area areas[THREADS];
+	uint64_t random;
+	pid_t app, serve;
+
+	seed = argc > 3 ? strtoull(argv[3], NULL, 0) : (uint64_t)time(NULL) ^ (uint64_t)getpid() << 20;
+	seed &= 0xffffffff;
+	random = mix(seed);
+	fprintf(stderr, "drain_test: seed %llu\n", (unsigned long long)seed);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	signal(SIGPIPE, SIG_IGN);
+	make_directories();
+	open_notify();
+	stop = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	workers = calloc(THREADS, sizeof(*workers));
+	CHECK(!pipe2(go, O_CLOEXEC));
+	app = fork();
+	if (!app)
+		application(go[0]);
+	for (size_t i = 0; i < THREADS; i++)
+		areas[i] = (struct area){ .start = area_starts[i], .pages = AREA_PAGES };
+	write_mm(images, app, areas, THREADS, 0);
+	send_round(paged, app, seed % 2 ? 24 : 32, false);
+	send_round(paged, app, seed % 2 ? 24 : 32, true);
+
+	serve = start_serve(paged);
+	CHECK(write(go[1], "", 1) == 1);
+	for (;;) {
+		bool found = false, there;
+
+		if (killed >= kills)
+			there = run_for(serve, 30000000, &code);
+		else if (killed % 2)
+			there = run_until_fork(serve, &found, &code);
+		else
+			there = run_for(serve, next_random(&random) % (killed < 4 ? 60000 : 25000), &code);
+		if (!there || killed >= kills)
+			break;
+		kill(serve, SIGKILL);
+		(void)exit_code(serve);
+		killed++;
+		at_fork += found;
+		wait_for_rest(app);
+		serve = start_serve(paged);
+	}
+	*stop = 1;
+	fprintf(stderr, "drain_test: %d kills, %d of them at a fork event, serve ended with %d\n", killed, at_fork, code);
+	if (code) {
+		kill(serve, SIGKILL);
+		kill(app, SIGKILL);
+		return 1;
+	}
+	wait_for_rest(app);
+	if (exit_code(app) || killed < kills)
+		return 1;
+	CHECK(kept_count == 0);
+	CHECK(access(journal, F_OK) && errno == ENOENT);
+	strcat(images, "/drained");
+	CHECK(!access(images, F_OK));
+	snprintf(images, sizeof(images), "rm -rf %s", directory);
+	return system(images) ? 1 : 0;
+}
