@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Bad input and broken disks: what `paged` must refuse, and that nobody ever reads zeros because of it. */
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "snapshot.h"
+
+#define PAGE 4096u
+#define PAGES 64u
+#define BASE ((uint64_t)0x10000000000)
+#define ADD(flags) ((uint32_t)(flags) << 16 | 6)
+enum { PARENT = 1, LAZY = 2, PRESENT = 4 };
+
+static const char *paged;
+static char directory[64] = "/dev/shm/paged-refusal.XXXXXX";
+static char images[128], store[128], small[128], other[128], socket_path[128], journal[128];
+static uint64_t object;
+
+static void fill(uint64_t *page, uint64_t address)
+{
+	for (uint64_t i = 0; i < PAGE / 8; i++)
+		page[i] = (address + i) * 0x9e3779b97f4a7c15u;
+}
+
+static void send_page(int socket_fd, int form, uint32_t flags, uint64_t address)
+{
+	uint64_t page[PAGE / 8];
+
+	fill(page, address);
+	send_request(socket_fd, form, ADD(flags), 1, address, object);
+	send_bytes(socket_fd, page, PAGE);
+}
+
+static int open_store(pid_t *pid, const char *where, const char *first, const char *last)
+{
+	const char *arguments[] = { "--store", where, first, last, last ? "--images-dir" : NULL, images, NULL };
+
+	return start_store(paged, pid, arguments);
+}
+
+static int open_object(pid_t *pid, const char *where, int form)
+{
+	int socket_fd = open_store(pid, where, "--first", NULL);
+	char has_parent = 1;
+
+	send_request(socket_fd, form, 4, 0, 0, object);
+	CHECK(!receive_bytes(socket_fd, &has_parent, 1) && !has_parent);
+	return socket_fd;
+}
+
+static int finish(int socket_fd, int form, pid_t pid)
+{
+	int32_t status = -1;
+	int code;
+
+	send_request(socket_fd, form, 0x1024, 0, 0, 0);
+	if (receive_bytes(socket_fd, &status, 4))
+		status = -1;
+	code = exit_code(pid);
+	close(socket_fd);
+	CHECK(!status == !code);
+	return code;
+}
+
+static void test_store(int form)
+{
+	uint64_t page[PAGE / 8] = { 0 };
+	pid_t pid;
+	int fd;
+
+	/* In the parent, says the sender, but no round has sent it. */
+	fd = open_object(&pid, store, form);
+	send_request(fd, form, ADD(PARENT), 1, BASE, object);
+	CHECK(finish(fd, form, pid) == 1);
+	/* That round did not end. */
+	fd = open_store(&pid, store, NULL, NULL);
+	CHECK(finish(fd, form, pid) == 1);
+
+	fd = open_object(&pid, store, form);
+	send_request(fd, form, ADD(PRESENT), 1, BASE, object + 256);
+	CHECK(finish(fd, form, pid) == 1);
+
+	fd = open_object(&pid, store, form);
+	send_request(fd, form, 0x77, 1, BASE, object);
+	CHECK(finish(fd, form, pid) == 1);
+
+	fd = open_object(&pid, store, form);
+	send_request(fd, form, ADD(PRESENT), 1, ((uint64_t)1 << 56), object);
+	CHECK(finish(fd, form, pid) == 1);
+
+	fd = open_object(&pid, store, form);
+	send_page(fd, form, PRESENT, BASE);
+	send_page(fd, form, PRESENT, BASE);
+	CHECK(finish(fd, form, pid) == 1);
+
+	/* Ends in a request, in the content, and without a closing request. */
+	fd = open_object(&pid, store, form);
+	send_bytes(fd, "\6\0\4\0", 4);
+	shutdown(fd, SHUT_WR);
+	CHECK(exit_code(pid) == 1 && !close(fd));
+	fd = open_object(&pid, store, form);
+	send_request(fd, form, ADD(PRESENT), 2, BASE, object);
+	send_bytes(fd, page, PAGE);
+	shutdown(fd, SHUT_WR);
+	CHECK(exit_code(pid) == 1 && !close(fd));
+	fd = open_object(&pid, store, form);
+	shutdown(fd, SHUT_WR);
+	CHECK(exit_code(pid) == 1 && !close(fd));
+
+	fd = open_store(&pid, store, "--first", NULL);
+	send_bytes(fd, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", 36);
+	CHECK(exit_code(pid) == 1 && !close(fd));
+
+	fd = open_object(&pid, small, form);
+	for (uint64_t i = 0; i < 2048; i++)
+		send_page(fd, form, PRESENT, BASE + i * PAGE);
+	CHECK(finish(fd, form, pid) == 1);
+
+	/* Nothing at all is a round too. */
+	fd = open_store(&pid, store, "--first", NULL);
+	CHECK(finish(fd, form, pid) == 0);
+}
+
+static void test_places(void)
+{
+	char number[16];
+	int ends[2];
+	pid_t pid;
+	int fd;
+
+	CHECK(!chmod(store, 0755));
+	fd = open_store(&pid, store, "--first", NULL);
+	CHECK(exit_code(pid) == 1 && !close(fd) && !chmod(store, 0700));
+
+	/* Another user's socket. */
+	CHECK(!seteuid(65534) && !socketpair(AF_UNIX, SOCK_STREAM, 0, ends) && !seteuid(0));
+	snprintf(number, sizeof(number), "%d", ends[1]);
+	fflush(NULL);
+	pid = fork();
+	if (!pid) {
+		execl(paged, paged, "store", "--store", store, "--socket-fd", number, NULL);
+		_exit(127);
+	}
+	CHECK(exit_code(pid) == 1 && !close(ends[0]) && !close(ends[1]));
+}
+
+/* Dead pages are forgotten, and a task that is not mentioned any more is too. */
+static void test_dead_pages(void)
+{
+	char path[192];
+	pid_t pid;
+	int fd = open_object(&pid, store, 32);
+
+	for (uint64_t i = 0; i < 4; i++)
+		send_page(fd, 32, PRESENT, BASE + i * PAGE);
+	CHECK(!finish(fd, 32, pid));
+	for (int round = 0; round < 2; round++) {
+		char has_parent = 0;
+
+		fd = open_store(&pid, store, NULL, NULL);
+		send_request(fd, 32, 4, 0, 0, object);
+		CHECK(!receive_bytes(fd, &has_parent, 1) && has_parent);
+		/* The second time page 3 is claimed, which the first time was not mentioned. */
+		send_request(fd, 32, ADD(PARENT), round ? 4 : 2, BASE, object);
+		CHECK(finish(fd, 32, pid) == round);
+	}
+	fd = open_object(&pid, store, 32);
+	send_page(fd, 32, PRESENT, BASE);
+	CHECK(!finish(fd, 32, pid));
+	fd = open_store(&pid, store, NULL, NULL);
+	CHECK(!finish(fd, 32, pid));
+	snprintf(path, sizeof(path), "%s/task-%d.0000.pages", store, (int)(object >> 8));
+	CHECK(access(path, F_OK));
+}
+
+/* ---- serve ---- */
+
+static pid_t start_serve(const char *store_directory)
+{
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (!pid) {
+		execl(paged, paged, "serve", "--store", store_directory, "--images-dir", images, "--socket", socket_path, "--journal",
+		      journal, NULL);
+		_exit(127);
+	}
+	return pid;
+}
+
+static int connect_serve(void)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	strcpy(address.sun_path, socket_path);
+	for (int i = 0; connect(fd, (struct sockaddr *)&address, sizeof(address)); i++) {
+		CHECK(i < 2000);
+		usleep(2000);
+	}
+	return fd;
+}
+
+static void send_descriptor(int socket_fd, int descriptor)
+{
+	char byte = 0, control[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec data = { .iov_base = &byte, .iov_len = 1 };
+	struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control) };
+	struct cmsghdr *header = (struct cmsghdr *)control;
+
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(header), &descriptor, sizeof(descriptor));
+	CHECK(sendmsg(socket_fd, &message, 0) == 1);
+}
+
+/* A complete snapshot of this process: even pages in an early round, odd ones in the last. */
+static void make_snapshot(int locked)
+{
+	const struct area area = { .start = BASE, .pages = PAGES };
+	char has_parent;
+	pid_t pid;
+	int fd = open_object(&pid, store, 24);
+
+	for (uint64_t i = 0; i < PAGES; i += 2)
+		send_page(fd, 24, PRESENT | LAZY, BASE + i * PAGE);
+	CHECK(!finish(fd, 24, pid));
+	write_mm(images, (int)(object >> 8), &area, 1, locked);
+	fd = open_store(&pid, store, "--last", "--last");
+	send_request(fd, 24, 4, 0, 0, object);
+	CHECK(!receive_bytes(fd, &has_parent, 1) && has_parent);
+	for (uint64_t i = 0; i < PAGES; i++) {
+		if (i % 2)
+			send_page(fd, 24, PRESENT | LAZY, BASE + i * PAGE);
+		else
+			send_request(fd, 24, ADD(PARENT), 1, BASE + i * PAGE, object);
+	}
+	CHECK(!finish(fd, 24, pid));
+}
+
+static void test_locked(void)
+{
+	struct stat status;
+	char path[192];
+
+	/* Locked since the early round, so nobody would fetch it: restored at once. */
+	make_snapshot(1);
+	snprintf(path, sizeof(path), "%s/pages-65536.img", images);
+	CHECK(!stat(path, &status) && status.st_size == PAGES * PAGE);
+	make_snapshot(0);
+	CHECK(!stat(path, &status) && status.st_size == 0);
+}
+
+static void test_connections(void)
+{
+	uint32_t finished = 0x52535446;
+	int32_t hello;
+	pid_t first, second;
+	int fd;
+
+	/* Not complete, not the same snapshot, in use. */
+	CHECK(exit_code(start_serve(other)) == 1);
+	first = start_serve(store);
+	fd = connect_serve();
+	second = start_serve(store);
+	CHECK(exit_code(second) == 1);
+	/* CRIU fails before the end. */
+	close(fd);
+	CHECK(exit_code(first) == 4);
+	/* A task without images; a descriptor of another kind. */
+	first = start_serve(store);
+	fd = connect_serve();
+	hello = 1;
+	send_bytes(fd, &hello, 4);
+	send_descriptor(fd, fd);
+	CHECK(exit_code(first) == 4 && !close(fd));
+	/* A tree without lazy tasks. */
+	first = start_serve(store);
+	fd = connect_serve();
+	send_bytes(fd, &finished, 4);
+	CHECK(exit_code(first) == 0 && !close(fd));
+}
+
+static sigjmp_buf escape;
+
+static void on_bus_error(int number)
+{
+	siglongjmp(escape, number);
+}
+
+static void spoil(uint64_t address)
+{
+	char path[192];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/task-%d.0000.pages", store, (int)(object >> 8));
+	fd = open(path, O_WRONLY);
+	CHECK(fd >= 0 && pwrite(fd, "x", 1, (off_t)(address + 1234)) == 1);
+	close(fd);
+}
+
+/* One spoilt page: who touches it gets SIGBUS, all others are right, and the end is not called a success. */
+static void test_spoilt_page(void)
+{
+	struct uffdio_register area = { .range = { .start = BASE, .len = PAGES * PAGE }, .mode = UFFDIO_REGISTER_MODE_MISSING };
+	struct uffdio_api api = { .api = UFFD_API };
+	int uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK), fd;
+	uint32_t finished = 0x52535446;
+	uint64_t page[PAGE / 8];
+	int32_t hello = getpid();
+	char path[192];
+	pid_t pid;
+
+	spoil(BASE + 7 * PAGE);
+	CHECK(uffd >= 0 && !ioctl(uffd, UFFDIO_API, &api));
+	CHECK(mmap((void *)BASE, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) ==
+	      (void *)BASE);
+	CHECK(!ioctl(uffd, UFFDIO_REGISTER, &area));
+	pid = start_serve(store);
+	fd = connect_serve();
+	send_bytes(fd, &hello, 4);
+	send_descriptor(fd, uffd);
+	close(uffd);
+	send_bytes(fd, &finished, 4);
+	CHECK(exit_code(pid) == 3 && !close(fd));
+	signal(SIGBUS, on_bus_error);
+	for (uint64_t i = 0; i < PAGES; i++) {
+		int caught = sigsetjmp(escape, 1);
+
+		fill(page, BASE + i * PAGE);
+		if (!caught)
+			CHECK(!memcmp((void *)(BASE + i * PAGE), page, PAGE) && i != 7);
+		else
+			CHECK(caught == SIGBUS && i == 7);
+	}
+	snprintf(path, sizeof(path), "%s/drained", images);
+	CHECK(access(path, F_OK));
+}
+
+int main(int argc, char **argv)
+{
+	char command[128];
+
+	CHECK(argc == 2);
+	paged = argv[1];
+	CHECK(mkdtemp(directory));
+	object = (uint64_t)getpid() << 8 | 1;
+	snprintf(images, sizeof(images), "%s/images", directory);
+	snprintf(store, sizeof(store), "%s/store", directory);
+	snprintf(small, sizeof(small), "%s/small", directory);
+	snprintf(other, sizeof(other), "%s/other", directory);
+	snprintf(socket_path, sizeof(socket_path), "%s/lazy-pages.socket", directory);
+	snprintf(journal, sizeof(journal), "%s/journal", directory);
+	CHECK(!mkdir(images, 0700) && !mkdir(store, 0700) && !mkdir(small, 0700) && !mkdir(other, 0700));
+	CHECK(!mount("small", small, "tmpfs", 0, "size=1m,mode=700"));
+	test_store(24);
+	test_store(32);
+	CHECK(!umount(small));
+	test_places();
+	test_dead_pages();
+	test_locked();
+	test_connections();
+	test_spoilt_page();
+	snprintf(command, sizeof(command), "rm -rf %s", directory);
+	return system(command) ? 1 : 0;
+}
