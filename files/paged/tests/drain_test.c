@@ -32,35 +32,16 @@
 #include <unistd.h>
 
 #include "snapshot.h"
+#include "worker.h"
 
-#define PAGE 4096u
 #define THREADS 4
-#define AREA_PAGES 1536u
 /* The second one lies behind 2^43: another segment of the flat file. */
 static const uint64_t area_starts[THREADS] = { 0x10000000000, 0x90000000000, 0x200000000000, 0x200040000000 };
 
 static char directory[256], images[300], store[300], socket_path[320], journal[320], notify_path[320];
 static uint64_t seed;
-
-static uint64_t mix(uint64_t value)
-{
-	value += 0x9e3779b97f4a7c15u;
-	value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9u;
-	value = (value ^ value >> 27) * 0x94d049bb133111ebu;
-	return value ^ value >> 31;
-}
-
-static uint64_t next_random(uint64_t *state)
-{
-	return mix((*state)++);
-}
-
-/* Content of a page by its name; the name 0 is zeros. */
-static void fill(uint64_t *page, uint64_t name)
-{
-	for (uint64_t i = 0; i < PAGE / 8; i++)
-		page[i] = name ? mix(name * 512 + i) : 0;
-}
+static volatile int *stop;
+static struct worker *workers;
 
 /* ---- the snapshot ---- */
 
@@ -102,7 +83,7 @@ static void send_round(const char *paged, int pid, int form, bool last)
 				continue;
 			}
 			/* An early round sends something else for what the last one sends again. */
-			fill(page, original(address) + (!last && where == BOTH));
+			page_fill(page, original(address) + (!last && where == BOTH));
 			send_request(socket_fd, form, 6 << 16 | 6, 1, address, object);
 			send_bytes(socket_fd, page, PAGE);
 		}
@@ -113,167 +94,6 @@ static void send_round(const char *paged, int pid, int form, bool last)
 }
 
 /* ---- the application ---- */
-
-struct page {
-	uint64_t *address;
-	/* What must be in it; unmapped pages are not looked at. */
-	uint64_t name;
-	bool mapped;
-};
-
-struct worker {
-	pthread_t thread;
-	int number;
-	uint64_t random;
-	uint64_t next_name;
-	uint64_t forks, moves;
-	struct page pages[AREA_PAGES];
-};
-
-static volatile int *stop;
-static struct worker *workers;
-
-static void wrong(const struct worker *worker, uint64_t index, uint64_t word)
-{
-	const struct page *page = &worker->pages[index];
-
-	fprintf(stderr, "process %d thread %d page %llu at %p word %llu is %llx, expected content %llx\n", getpid(), worker->number,
-		(unsigned long long)index, (void *)page->address, (unsigned long long)word,
-		(unsigned long long)page->address[word], (unsigned long long)page->name);
-	_exit(1);
-}
-
-static void compare(const struct worker *worker, uint64_t index)
-{
-	const struct page *page = &worker->pages[index];
-
-	if (!page->mapped)
-		return;
-	for (uint64_t i = 0; i < PAGE / 8; i++)
-		if (page->address[i] != (page->name ? mix(page->name * 512 + i) : 0))
-			wrong(worker, index, i);
-}
-
-/* A row of mapped pages with addresses in a row. */
-static uint64_t pick_row(struct worker *worker, uint64_t most, uint64_t *count)
-{
-	uint64_t first = next_random(&worker->random) % AREA_PAGES, wanted = 1 + next_random(&worker->random) % most;
-
-	for (*count = 0; *count < wanted && first + *count < AREA_PAGES; ++*count) {
-		const struct page *page = &worker->pages[first + *count];
-
-		if (!page->mapped || page->address != worker->pages[first].address + *count * PAGE / 8)
-			break;
-	}
-	return first;
-}
-
-static void give_back(struct worker *worker, uint64_t first, uint64_t count)
-{
-	CHECK(!madvise(worker->pages[first].address, count * PAGE, MADV_DONTNEED));
-	for (uint64_t i = first; i < first + count; i++)
-		worker->pages[i].name = 0;
-}
-
-static void unmap(struct worker *worker, uint64_t first, uint64_t count)
-{
-	CHECK(!munmap(worker->pages[first].address, count * PAGE));
-	for (uint64_t i = first; i < first + count; i++)
-		worker->pages[i].mapped = false;
-}
-
-/* To wherever the kernel likes, and sometimes with room behind it that must read as zeros. */
-static void move(struct worker *worker, uint64_t first, uint64_t count, bool grow)
-{
-	uint64_t size = (count + (grow ? 3 : 0)) * PAGE;
-	void *hole = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	uint64_t *to;
-
-	CHECK(hole != MAP_FAILED);
-	to = mremap(worker->pages[first].address, count * PAGE, size, MREMAP_MAYMOVE | MREMAP_FIXED, hole);
-	if (to == MAP_FAILED) {
-		/* More than one area: not what is tested here. */
-		munmap(hole, size);
-		return;
-	}
-	worker->moves++;
-	for (uint64_t i = 0; i < count; i++)
-		worker->pages[first + i].address = to + i * PAGE / 8;
-	for (uint64_t i = count * PAGE / 8; i < size / 8; i++)
-		CHECK(!to[i]);
-	if (grow)
-		CHECK(!munmap((char *)to + count * PAGE, size - count * PAGE));
-}
-
-static void write_pages(struct worker *worker, uint64_t first, uint64_t count)
-{
-	for (uint64_t i = first; i < first + count; i++) {
-		worker->pages[i].name = worker->next_name += 3;
-		fill(worker->pages[i].address, worker->pages[i].name);
-	}
-}
-
-static void act(struct worker *worker)
-{
-	uint64_t dice = next_random(&worker->random) % 100, count, first;
-
-	if (dice < 60) {
-		compare(worker, next_random(&worker->random) % AREA_PAGES);
-		return;
-	}
-	first = pick_row(worker, 24, &count);
-	if (!count)
-		return;
-	if (dice < 75)
-		write_pages(worker, first, count);
-	else if (dice < 84)
-		give_back(worker, first, count);
-	else if (dice < 86)
-		unmap(worker, first, count > 4 ? 4 : count);
-	else
-		move(worker, first, count, dice > 92);
-}
-
-/* The child has this thread's memory as it was, whatever the parent does to its own now. */
-static void in_child(struct worker *worker)
-{
-	for (int i = 0; i < 150; i++)
-		act(worker);
-	for (uint64_t i = 0; i < AREA_PAGES; i++)
-		compare(worker, i);
-	_exit(0);
-}
-
-static void fork_one(struct worker *worker)
-{
-	pid_t child = fork();
-
-	CHECK(child >= 0);
-	if (!child)
-		in_child(worker);
-	worker->forks++;
-	/* Go on while it looks at its copy. */
-	for (int i = 0; i < 60; i++)
-		act(worker);
-	if (exit_code(child))
-		_exit(1);
-}
-
-static void *work(void *argument)
-{
-	struct worker *worker = argument;
-
-	while (!*stop) {
-		for (int i = 0; i < 40; i++)
-			act(worker);
-		if (next_random(&worker->random) % 8 == 0)
-			fork_one(worker);
-		usleep(500);
-	}
-	for (uint64_t i = 0; i < AREA_PAGES; i++)
-		compare(worker, i);
-	return NULL;
-}
 
 static int make_userfaultfd(void)
 {
@@ -339,12 +159,13 @@ static void application(int go)
 		worker->number = i;
 		worker->random = mix(seed * 31 + (uint64_t)i);
 		worker->next_name = (uint64_t)i + 1;
+		worker->stop = stop;
 		for (uint64_t j = 0; j < AREA_PAGES; j++) {
 			uint64_t address = area_starts[i] + j * PAGE;
 
 			worker->pages[j] = (struct page){ .address = (uint64_t *)address, .name = original(address), .mapped = true };
 		}
-		CHECK(!pthread_create(&worker->thread, NULL, work, worker));
+		CHECK(!pthread_create(&worker->thread, NULL, worker_run, worker));
 	}
 	for (int i = 0; i < THREADS; i++) {
 		pthread_join(workers[i].thread, NULL);

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Dump a tree with CRIU into `paged store`, restore it with `paged serve`, and let it compare every byte.
+
+    criu_test.py PAGED DIRTIER [--criu COMMAND] [--rounds N] [--repeat N]
+
+COMMAND is split at blanks, so that a CRIU with libraries of its own can be tried. Without a CRIU that works on this
+kernel the test is skipped, and says so. Early rounds need a kernel that tracks written pages (CONFIG_MEM_SOFT_DIRTY).
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import os
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+PR_SET_CHILD_SUBREAPER = 36
+PATIENCE = 60
+
+
+def wait_until(condition, what: str) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > end:
+            raise SystemExit(f"criu_test: {what} has not come within {PATIENCE} s")
+        time.sleep(0.02)
+
+
+def reap_all() -> None:
+    """The dumped tree is gone when CRIU has ended it, but its process ids are taken until somebody has waited for them."""
+    while True:
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            return
+
+
+class Trial:
+    def __init__(self, options: argparse.Namespace, work: Path):
+        self.options = options
+        self.criu = shlex.split(options.criu)
+        self.work = work
+        self.state = work / "state"
+        for name in ("store", "images"):
+            (work / name).mkdir(mode=0o700)
+
+    def run_criu(self, images: Path, *arguments: str, **more) -> None:
+        command = [*self.criu, arguments[0], "-D", str(images), "-v4", "-o", f"{arguments[0]}.log", *arguments[1:]]
+        done = subprocess.run(command, check=False, capture_output=True, text=True, **more)
+        if done.returncode:
+            log = (images / f"{arguments[0]}.log").read_text(errors="replace").splitlines()
+            print("\n".join(line for line in log if "Error" in line), file=sys.stderr)
+            raise SystemExit(f"criu_test: {' '.join(command)} has ended with {done.returncode}")
+
+    def dump_round(self, pid: int, number: int, last: bool) -> dict:
+        """One round; what `paged store` says about it."""
+        images = self.work / ("images" if last else f"round-{number}")
+        images.mkdir(mode=0o700, exist_ok=True)
+        ours, theirs = socket.socketpair()
+        command = [self.options.paged, "store", "--store", str(self.work / "store"), "--socket-fd", str(theirs.fileno())]
+        command += ["--first"] if number == 0 else []
+        command += ["--last", "--images-dir", str(images)] if last else []
+        store = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdout=subprocess.PIPE, text=True)
+        theirs.close()
+        arguments = ["dump" if last else "pre-dump", "-t", str(pid), "--page-server", "--ps-socket", str(ours.fileno())]
+        if self.options.rounds:
+            arguments.append("--track-mem")
+        if number:
+            arguments += ["--prev-images-dir", f"../round-{number - 1}"]
+        self.run_criu(images, *arguments, pass_fds=[ours.fileno()])
+        ours.close()
+        said = store.communicate()[0]
+        if store.returncode:
+            raise SystemExit(f"criu_test: paged store has ended with {store.returncode}")
+        return json.loads(said)
+
+    def restore(self) -> tuple[dict, float]:
+        """What `paged serve` says, and the seconds of `criu restore`."""
+        images = self.work / "images"
+        command = [self.options.paged, "serve", "--store", str(self.work / "store"), "--images-dir", str(images)]
+        command += ["--socket", str(images / "lazy-pages.socket"), "--journal", str(self.work / "journal")]
+        serve = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        wait_until((images / "lazy-pages.socket").exists, "the socket of paged serve")
+        start = time.monotonic()
+        self.run_criu(images, "restore", "-d", "--lazy-pages", "-W", str(images))
+        seconds = time.monotonic() - start
+        said = serve.communicate(timeout=PATIENCE)[0]
+        if serve.returncode or not (images / "drained").exists():
+            raise SystemExit(f"criu_test: paged serve has ended with {serve.returncode}")
+        return json.loads(said), seconds
+
+    def run(self) -> None:
+        # Files of its own: what else is written to ours meanwhile would not fit the images.
+        with (self.work / "said").open("w") as said:
+            streams = {"stdin": subprocess.DEVNULL, "stdout": said, "stderr": said}
+            dirtier = subprocess.Popen([self.options.dirtier, str(self.state)], start_new_session=True, **streams)
+        try:
+            wait_until(lambda: self.state.exists() and self.state.read_text() == "ready", "the tree")
+            for number in range(self.options.rounds):
+                print("criu_test: round", number, self.dump_round(dirtier.pid, number, last=False))
+                time.sleep(0.2)
+            print("criu_test: last", self.dump_round(dirtier.pid, self.options.rounds, last=True))
+            reap_all()
+            said, seconds = self.restore()
+            print(f"criu_test: restored in {seconds:.2f} s,", said)
+            time.sleep(0.5)
+            (self.work / "state.stop").touch()
+            wait_until(lambda: self.state.read_text() == "right", "the tree's word that every byte is right")
+            reap_all()
+        except BaseException:
+            print((self.work / "said").read_text(), file=sys.stderr)
+            os.killpg(dirtier.pid, signal.SIGKILL)
+            raise
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("paged")
+    parser.add_argument("dirtier")
+    parser.add_argument("--criu", default="criu")
+    parser.add_argument("--rounds", type=int, default=0)
+    parser.add_argument("--repeat", type=int, default=1)
+    options = parser.parse_args()
+
+    criu = shlex.split(options.criu)
+    found = shutil.which(criu[0])
+    check = subprocess.run([*criu, "check"], capture_output=True, text=True, check=False) if found else None
+    if not check or check.returncode:
+        why = check.stderr.strip().splitlines()[-1:] if check else ["there is none"]
+        print(f"criu_test: SKIPPED, {options.criu} does not work here: {''.join(why)}")
+        return 0
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    for _number in range(options.repeat):
+        with tempfile.TemporaryDirectory(prefix="paged-criu.", dir="/dev/shm") as work:
+            Trial(options, Path(work)).run()
+    print("criu_test: every byte was right")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

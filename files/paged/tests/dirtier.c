@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A small tree to be dumped and restored: two processes (the second has the first one's memory, copy-on-write) with two
+ * threads each that change private memory all the time, and a shared segment that both check.
+ *
+ *   dirtier STATE     writes "ready", then at the end of file STATE.stop "right" or nothing
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "snapshot.h"
+#include "worker.h"
+
+#define THREADS 2
+#define SHARED_PAGES 600
+
+static struct worker workers[2 * THREADS];
+static volatile int stop;
+static uint64_t *shared;
+
+static void write_state(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "w");
+
+	CHECK(file && fputs(text, file) >= 0 && !fclose(file));
+}
+
+static void begin(struct worker *worker, int number)
+{
+	worker->number = number;
+	worker->stop = &stop;
+	worker->random = mix((uint64_t)number + 1);
+	worker->next_name = (uint64_t)number + 1;
+	for (uint64_t i = 0; i < AREA_PAGES; i++) {
+		worker->pages[i].address = (uint64_t *)((char *)worker->pages[0].address + i * PAGE);
+		worker->pages[i].mapped = true;
+		worker->pages[i].name = i % 11 ? mix(i) | 1 : 0;
+		if (worker->pages[i].name)
+			page_fill(worker->pages[i].address, worker->pages[i].name);
+	}
+}
+
+static void check_shared(void)
+{
+	for (uint64_t i = 0; i < SHARED_PAGES * PAGE / 8; i++)
+		CHECK(shared[i] == (i / 512 % 3 ? mix(i) : 0));
+}
+
+static void run(const char *stop_path, int first)
+{
+	for (int i = first; i < first + THREADS; i++)
+		CHECK(!pthread_create(&workers[i].thread, NULL, worker_run, &workers[i]));
+	while (access(stop_path, F_OK)) {
+		check_shared();
+		usleep(20000);
+	}
+	stop = 1;
+	for (int i = first; i < first + THREADS; i++)
+		pthread_join(workers[i].thread, NULL);
+	check_shared();
+}
+
+int main(int argc, char **argv)
+{
+	char stop_path[512];
+	pid_t child;
+
+	CHECK(argc == 2);
+	snprintf(stop_path, sizeof(stop_path), "%s.stop", argv[1]);
+	shared = mmap(NULL, SHARED_PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(shared != MAP_FAILED);
+	for (uint64_t i = 0; i < SHARED_PAGES * PAGE / 8; i++)
+		if (i / 512 % 3)
+			shared[i] = mix(i);
+	for (int i = 0; i < 2 * THREADS; i++) {
+		workers[i].pages[0].address = mmap(NULL, AREA_PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		CHECK(workers[i].pages[0].address != MAP_FAILED);
+		begin(&workers[i], i);
+	}
+	child = fork();
+	if (!child) {
+		run(stop_path, THREADS);
+		_exit(0);
+	}
+	write_state(argv[1], "ready");
+	run(stop_path, 0);
+	CHECK(exit_code(child) == 0);
+	write_state(argv[1], "right");
+	return 0;
+}

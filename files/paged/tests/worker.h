@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Test helper: a thread that changes its pages in every way there is and knows what must be in each of them. */
+#ifndef TEST_WORKER_H
+#define TEST_WORKER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PAGE 4096u
+#define AREA_PAGES 1536u
+
+uint64_t mix(uint64_t value);
+uint64_t next_random(uint64_t *state);
+/* Content of a page by its name; the name 0 is zeros. */
+void page_fill(uint64_t *page, uint64_t name);
+
+struct page {
+	uint64_t *address;
+	/* What must be in it; unmapped pages are not looked at. */
+	uint64_t name;
+	bool mapped;
+};
+
+struct worker {
+	pthread_t thread;
+	int number;
+	volatile int *stop;
+	uint64_t random;
+	uint64_t next_name;
+	uint64_t forks, moves;
+	struct page pages[AREA_PAGES];
+};
+
+/* Until *stop; then looks at every page. Ends the process with 1 at the first wrong byte. */
+void *worker_run(void *worker);
+
+#endif
