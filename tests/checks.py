@@ -102,6 +102,7 @@ def checks(venv: Path, only_scenario: str) -> list[Check]:
         Check("lint", "ansible-lint", ("ansible-lint", "--offline")),
         Check("lint", "sanity", ("tests/sanity.sh", str(venv))),
         Check("unit", "pytest", ("python", "-m", "pytest")),
+        Check("unit", "paged", ("make", "-C", "files/paged", "check")),
         Check("package", "install-check", ("tests/install-check.sh",)),
     ]
     for name in wanted_scenarios(only_scenario):
