@@ -361,8 +361,7 @@ void regions_move(struct regions *regions, uint64_t from, uint64_t to, uint64_t 
 {
 	struct region_list taken = take_range(regions, from, from + size);
 
-	/* With MREMAP_DONTUNMAP no unmap event follows: then one entry for each such range is left over. */
-	(void)follows_move(regions, from, from + size);
+	/* With MREMAP_DONTUNMAP no unmap event follows, and the entry is left over. */
 	insert_at(&regions->moved_away, regions->moved_away.count, (struct region){ .start = from, .pages = size / PAGE_SIZE });
 	cut_out(&regions->now, to, to + size, &regions->shadow);
 	for (size_t i = 0; i < taken.count; i++) {

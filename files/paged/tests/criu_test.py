@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Dump a tree with CRIU into `paged store`, restore it with `paged serve`, and let it compare every byte.
 
-    criu_test.py PAGED DIRTIER [--criu COMMAND] [--rounds N] [--repeat N]
+    criu_test.py PAGED DIRTIER [--criu COMMAND] [--rounds N] [--kills N] [--repeat N]
 
 COMMAND is split at blanks, so that a CRIU with libraries of its own can be tried. Without a CRIU that works on this
-kernel the test is skipped, and says so. Early rounds need a kernel that tracks written pages (CONFIG_MEM_SOFT_DIRTY).
+kernel the test is skipped, and says so. Early rounds need a kernel that tracks written pages (CONFIG_MEM_SOFT_DIRTY), --kills needs systemd: `paged serve` is then a unit of it and killed N times.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import argparse
 import ctypes
 import json
 import os
+import random
 import shlex
 import shutil
 import signal
@@ -83,20 +84,54 @@ class Trial:
             raise SystemExit(f"criu_test: paged store has ended with {store.returncode}")
         return json.loads(said)
 
-    def restore(self) -> tuple[dict, float]:
-        """What `paged serve` says, and the seconds of `criu restore`."""
+    def serve_command(self) -> list[str]:
         images = self.work / "images"
         command = [self.options.paged, "serve", "--store", str(self.work / "store"), "--images-dir", str(images)]
-        command += ["--socket", str(images / "lazy-pages.socket"), "--journal", str(self.work / "journal")]
-        serve = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        return [*command, "--socket", str(images / "lazy-pages.socket"), "--journal", str(self.work / "journal")]
+
+    def criu_restore(self) -> float:
+        """The seconds that it took."""
+        images = self.work / "images"
         wait_until((images / "lazy-pages.socket").exists, "the socket of paged serve")
         start = time.monotonic()
         self.run_criu(images, "restore", "-d", "--lazy-pages", "-W", str(images))
-        seconds = time.monotonic() - start
+        return time.monotonic() - start
+
+    def restore(self) -> None:
+        serve = subprocess.Popen(self.serve_command(), stdout=subprocess.PIPE, text=True)
+        seconds = self.criu_restore()
         said = serve.communicate(timeout=PATIENCE)[0]
-        if serve.returncode or not (images / "drained").exists():
+        if serve.returncode:
             raise SystemExit(f"criu_test: paged serve has ended with {serve.returncode}")
-        return json.loads(said), seconds
+        print(f"criu_test: restored in {seconds:.2f} s,", said.strip())
+
+    def restore_with_kills(self) -> None:
+        unit = "paged-test.service"
+        settings = {
+            "Type": "notify",
+            "NotifyAccess": "all",
+            "FileDescriptorStoreMax": 4096,
+            "Restart": "on-failure",
+            "RestartSec": 0,
+            "StartLimitIntervalSec": 0,
+            "RestartPreventExitStatus": "2 3 4",
+        }
+        command = ["systemd-run", "--quiet", "--unit", unit]
+        for name, value in settings.items():
+            command += ["-p", f"{name}={value}"]
+        subprocess.run([*command, *self.serve_command()], check=True)
+        seconds = self.criu_restore()
+        drained = self.work / "images" / "drained"
+        kills = 0
+        for _number in range(self.options.kills):
+            time.sleep(random.random() * 0.3)
+            if drained.exists():
+                break
+            done = subprocess.run(["systemctl", "kill", "--signal=KILL", "--kill-who=main", unit], check=False)
+            kills += done.returncode == 0
+        wait_until(drained.exists, "the end of paged serve")
+        print(f"criu_test: restored in {seconds:.2f} s, {kills} kills,", drained.read_text().strip())
+        wait_until(lambda: subprocess.run(["systemctl", "--quiet", "is-active", unit], check=False).returncode, "the unit's end")
 
     def run(self) -> None:
         # Files of its own: what else is written to ours meanwhile would not fit the images.
@@ -110,8 +145,12 @@ class Trial:
                 time.sleep(0.2)
             print("criu_test: last", self.dump_round(dirtier.pid, self.options.rounds, last=True))
             reap_all()
-            said, seconds = self.restore()
-            print(f"criu_test: restored in {seconds:.2f} s,", said)
+            if self.options.kills:
+                self.restore_with_kills()
+            else:
+                self.restore()
+            if not (self.work / "images" / "drained").exists():
+                raise SystemExit("criu_test: paged serve has ended without having installed all pages")
             time.sleep(0.5)
             (self.work / "state.stop").touch()
             wait_until(lambda: self.state.read_text() == "right", "the tree's word that every byte is right")
@@ -128,6 +167,7 @@ def main() -> int:
     parser.add_argument("dirtier")
     parser.add_argument("--criu", default="criu")
     parser.add_argument("--rounds", type=int, default=0)
+    parser.add_argument("--kills", type=int, default=0)
     parser.add_argument("--repeat", type=int, default=1)
     options = parser.parse_args()
 
