@@ -4,7 +4,8 @@
     criu_test.py PAGED DIRTIER [--criu COMMAND] [--rounds N] [--kills N] [--repeat N]
 
 COMMAND is split at blanks, so that a CRIU with libraries of its own can be tried. Without a CRIU that works on this
-kernel the test is skipped, and says so. Early rounds need a kernel that tracks written pages (CONFIG_MEM_SOFT_DIRTY), --kills needs systemd: `paged serve` is then a unit of it and killed N times.
+kernel the test is skipped, and says so. Early rounds need a kernel that tracks written pages (CONFIG_MEM_SOFT_DIRTY).
+--kills needs systemd: `paged serve` is then a unit of it and killed N times.
 """
 
 from __future__ import annotations
@@ -67,7 +68,14 @@ class Trial:
         images = self.work / ("images" if last else f"round-{number}")
         images.mkdir(mode=0o700, exist_ok=True)
         ours, theirs = socket.socketpair()
-        command = [self.options.paged, "store", "--store", str(self.work / "store"), "--socket-fd", str(theirs.fileno())]
+        command = [
+            self.options.paged,
+            "store",
+            "--store",
+            str(self.work / "store"),
+            "--socket-fd",
+            str(theirs.fileno()),
+        ]
         command += ["--first"] if number == 0 else []
         command += ["--last", "--images-dir", str(images)] if last else []
         store = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdout=subprocess.PIPE, text=True)
@@ -131,7 +139,10 @@ class Trial:
             kills += done.returncode == 0
         wait_until(drained.exists, "the end of paged serve")
         print(f"criu_test: restored in {seconds:.2f} s, {kills} kills,", drained.read_text().strip())
-        wait_until(lambda: subprocess.run(["systemctl", "--quiet", "is-active", unit], check=False).returncode, "the unit's end")
+        wait_until(
+            lambda: subprocess.run(["systemctl", "--quiet", "is-active", unit], check=False).returncode,
+            "the unit's end",
+        )
 
     def run(self) -> None:
         # Files of its own: what else is written to ours meanwhile would not fit the images.
