@@ -258,11 +258,16 @@ static void forget_task(struct server *server, struct task *task)
 	notify_forget(name);
 }
 
+static int renew_journal(struct server *server);
+
 static void end_task(struct server *server, struct task *task)
 {
 	/* First in the journal: a successor must not take the missing descriptor for a loss. */
-	(void)journal_prepare(&server->journal, SLOT_DONE, task->number);
-	journal_commit(&server->journal);
+	task->done = true;
+	if (journal_prepare(&server->journal, SLOT_DONE, task->number))
+		journal_commit(&server->journal);
+	else if (renew_journal(server))
+		return;
 	forget_task(server, task);
 }
 
@@ -400,6 +405,29 @@ static void close_connection(struct server *server)
 	notify_forget("connection");
 }
 
+/*
+ * Start time of the process that CRIU means. It names it by the id in the process's own namespace: only if that is one
+ * of CRIU's children, or of who has started CRIU (--restore-sibling), is it the same process here. Else 0: not to be
+ * killed.
+ */
+static uint64_t restored_start_time(const struct server *server, int32_t pid)
+{
+	struct ucred peer = { 0 };
+	socklen_t size = sizeof(peer);
+	uint64_t start_time;
+	int32_t starter;
+
+	if (getsockopt(server->connection, SOL_SOCKET, SO_PEERCRED, &peer, &size))
+		return 0;
+	start_time = process_start_time(pid);
+	starter = process_parent(peer.pid);
+	for (int32_t at = pid; at > 1; at = process_parent(at))
+		if (at == peer.pid || (at == starter && at != pid))
+			return start_time;
+	note("process %d is not one that process %d has restored here: it cannot be ended if pages are lost", pid, peer.pid);
+	return 0;
+}
+
 static int receive_hello(struct server *server)
 {
 	struct slot *slot = journal_prepare(&server->journal, SLOT_HELLO, 0);
@@ -410,7 +438,7 @@ static int receive_hello(struct server *server)
 	got = recv(server->connection, &slot->hello.pid, sizeof(slot->hello.pid), MSG_DONTWAIT);
 	if (got == sizeof(slot->hello.pid) && slot->hello.pid) {
 		if (slot->hello.pid > 0 && slot->hello.pid != RESTORE_FINISHED)
-			slot->hello.start_time = process_start_time(slot->hello.pid);
+			slot->hello.start_time = restored_start_time(server, slot->hello.pid);
 		journal_commit(&server->journal);
 		if (apply(server, slot))
 			return -1;
@@ -778,8 +806,6 @@ static int replay(struct server *server)
 	for (uint64_t i = 0; i < server->journal.next; i++)
 		if (apply(server, &server->journal.slots[i]))
 			return -1;
-	if (server->hello_pid && !server->hello_start_time)
-		server->hello_start_time = process_start_time(server->hello_pid);
 	return 0;
 }
 

@@ -88,10 +88,11 @@ int task_wake_all(const struct task *task)
 	return -1;
 }
 
-uint64_t process_start_time(int32_t pid)
+/* One of the numbers in /proc/PID/stat (proc_pid_stat(5)), or 0. */
+static uint64_t process_field(int32_t pid, int wanted)
 {
 	char path[64], text[1024], *at;
-	unsigned long long start = 0;
+	unsigned long long value = 0;
 	ssize_t size;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
@@ -101,11 +102,21 @@ uint64_t process_start_time(int32_t pid)
 	if (size <= 0)
 		return 0;
 	text[size] = 0;
-	/* The name in field 2 may hold anything, so count from its end: the start time is field 22. */
+	/* The name in field 2 may hold anything, so count from its end. */
 	at = strrchr(text, ')');
-	for (int field = 2; at && field < 22; field++)
+	for (int field = 2; at && field < wanted; field++)
 		at = strchr(at + 1, ' ');
-	return at && sscanf(at, "%llu", &start) == 1 ? start : 0;
+	return at && sscanf(at, "%llu", &value) == 1 ? value : 0;
+}
+
+uint64_t process_start_time(int32_t pid)
+{
+	return process_field(pid, 22);
+}
+
+int32_t process_parent(int32_t pid)
+{
+	return (int32_t)process_field(pid, 4);
 }
 
 void task_kill(const struct task *task)

@@ -75,6 +75,8 @@ int task_wake_all(const struct task *task);
 
 /* When the process started, in clock ticks since boot; 0 if it is gone. */
 uint64_t process_start_time(int32_t pid);
+/* 0 if it is gone or in another namespace. */
+int32_t process_parent(int32_t pid);
 /* Ends the process that CRIU restored, if it still is that one. */
 void task_kill(const struct task *task);
 
