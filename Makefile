@@ -11,7 +11,7 @@ KEYS    ?= 100000
 RELEASE ?= 13
 FROM    ?= $(if $(filter 12,$(RELEASE)),6.1,6.12)
 TO      ?= $(if $(filter 12,$(RELEASE)),6.12,7.2)
-ENGINE  ?= criu
+ENGINE  ?= auto
 # Debian 13's own CRIU cannot dump sockets on 7.2; the others' fit their kernels.
 CRIU    ?= $(if $(filter 13,$(RELEASE)),next,release)
 SCENARIO ?=
@@ -86,6 +86,8 @@ tools:
 	@tests/bootstrap.sh apt tests/packages.txt
 	@tests/bootstrap.sh venv $(venv)
 	@tests/bootstrap.sh tree
+	@$(MAKE) -s -C files/paged
+	@cmp -s build/paged/paged files/paged/paged || install -m 755 build/paged/paged files/paged/paged
 
 .PHONY: lab-tools
 lab-tools: tools

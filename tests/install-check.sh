@@ -8,6 +8,8 @@ cd "$(dirname "$0")/.."
 
 # From a copy, or everything that lies around in this clone would be in the tarball.
 tests/stage.sh build/package
+# What is built goes along: neither a controller nor a node needs a compiler.
+install -m 755 files/paged/paged build/package/files/paged/paged
 ansible-galaxy collection build --force --output-path build build/package
 [ "${1:-}" != --build-only ] || exit 0
 
@@ -23,5 +25,7 @@ export ANSIBLE_CONFIG=$installed/ansible.cfg ANSIBLE_COLLECTIONS_PATH=$installed
 cd /
 ansible-galaxy collection install "$tarball" --collections-path "$installed" --offline
 ansible-playbook --syntax-check --inventory localhost, kup.fleet.kup_update
+# With the program that the nodes get.
+test -x "$installed/ansible_collections/kup/fleet/files/paged/paged"
 # Every module's documentation can be read.
 ansible-doc --list kup.fleet

@@ -41,8 +41,8 @@ mark() {
 
 # flowing: whether memory of a restored unit is still to come
 flowing() {
-	for unit in $run/*.flowing; do
-		[ ! -e "$unit" ] || return 0
+	for mark in "$run"/*.flowing; do
+		[ ! -e "$mark" ] || return 0
 	done
 	return 1
 }

@@ -53,7 +53,9 @@ def obstacles(images, daemon):
         images = os.path.dirname(images)
     kind = run(["findmnt", "--noheadings", "--output", "FSTYPE", "--target", images]).stdout.split()[-1:]
     if kind and kind[0] not in _FILE_SYSTEMS:
-        found.append(f"{images} is on {kind[0]}, expected one of {', '.join(_FILE_SYSTEMS)} for files with large holes.")
+        found.append(
+            f"{images} is on {kind[0]}, expected one of {', '.join(_FILE_SYSTEMS)} for files with large holes."
+        )
     return found
 
 
@@ -179,7 +181,9 @@ class Checkpoint(_engine_criu.Checkpoint):
 
     @property
     def bytes(self):
-        return super().bytes + self._stored["bytes"] + sum(done.pages for done in self._done) * os.sysconf("SC_PAGE_SIZE")
+        return (
+            super().bytes + self._stored["bytes"] + sum(done.pages for done in self._done) * os.sysconf("SC_PAGE_SIZE")
+        )
 
     def told(self):
         return {
@@ -204,6 +208,8 @@ RequiresMountsFor={self.directory} /usr
 Conflicts=shutdown.target
 Before=shutdown.target
 StartLimitIntervalSec=0
+# Stopping it gives up the descriptors that systemd keeps for it; what has not come by then would read as zeros.
+RefuseManualStop=yes
 
 [Service]
 Type=notify
@@ -212,8 +218,10 @@ ExecStart={PROGRAM} serve --store {self._place} --images-dir {self.directory} --
   --journal {RUN}/{name}.journal
 ExecStopPost=/bin/sh {os.path.dirname(PROGRAM)}/flowed {name}
 Restart=on-failure
-RestartSec=10ms
-FileDescriptorStoreMax=4096
+RestartSec=0
+RestartPreventExitStatus=2 3 4
+FileDescriptorStoreMax=16384
+LimitNOFILE=524288
 OOMScoreAdjust=-1000
 CPUWeight=10000
 IOWeight=10000

@@ -37,7 +37,9 @@ def choose(name, images, kernels, daemon=True):
     reasons = []
     for candidate in [name] if name != AUTO else ENGINES:
         engine = ENGINES[candidate]
-        found = engine.obstacles(images, daemon) + [text for kernel in kernels for text in engine.kernel_obstacles(kernel)]
+        found = engine.obstacles(images, daemon) + [
+            text for kernel in kernels for text in engine.kernel_obstacles(kernel)
+        ]
         if not found:
             return candidate, reasons
         reasons += [f"Engine {candidate}: {sentence}" for sentence in found]

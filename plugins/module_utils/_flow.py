@@ -42,6 +42,11 @@ def _said(unit):
     return run(["systemctl", "show", "--property=StatusText", "--value", "--", service(unit)]).stdout.strip()
 
 
+def lost(unit):
+    """Whether memory of ``unit`` could not be brought in: what touches it is killed."""
+    return os.path.exists(f"{RUN}/{unit}.lost")
+
+
 def refuse():
     """:raises KupError: memory is still flowing in."""
     if units():

@@ -14,6 +14,7 @@ import time
 import urllib.error
 import urllib.request
 
+from . import _flow
 from ._errors import KupError
 from ._files import make_directory, read_text, write_file
 from ._paths import STATE
@@ -98,6 +99,10 @@ def _unit(name):
     unit = Unit(name)
     if not unit.active:
         return [f"{unit.name} is {unit.properties['ActiveState']}, expected active."]
+    if _flow.lost(unit.name):
+        return [
+            f"Memory of {unit.name} could not be brought in; 'journalctl --unit={_flow.service(unit.name)}' says why."
+        ]
     if unit.main_pid not in [process.pid for process in unit.processes]:
         return [f"{unit.name} has main process {unit.main_pid}, which is not in its control group {unit.cgroup}."]
     return []

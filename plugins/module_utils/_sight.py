@@ -23,9 +23,7 @@ COMMAND = (
     rf"cat {RECORD} 2>/dev/null || true"
 )
 
-_HEAD = re.compile(
-    r"\A\s*boot ([0-9a-f-]{36})\nkernel (\S+)\narrived (yes|no)\nbusy (\d+)\n((?:StatusText=.*\n|\n)*)"
-)
+_HEAD = re.compile(r"\A\s*boot ([0-9a-f-]{36})\nkernel (\S+)\narrived (yes|no)\nbusy (\d+)\n((?:StatusText=.*\n|\n)*)")
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,8 @@ def depart(record, target, phase):
             _kexec.load(target)
         if phase == "switching":
             _record.advance(record, "checkpointing")
-        if any([part.approach() for part in parts]):
+        took_time = [part.approach() for part in parts]
+        if any(took_time):
             _examine(parts)  # what was found before has had time to change
         plan = _bootplan.Plan(
             number, parts, timeout=int(record["RESTORE_TIMEOUT"]), commit_timeout=int(record["COMMIT_TIMEOUT"])
