@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "keeper.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -10,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -45,6 +48,34 @@ static bool ended(const struct journal *journal, uint32_t task)
 	return false;
 }
 
+/* accept(2) leaves no trace in the journal, but an accepted socket has the path of the listening one. */
+static bool is_connection(int fd, const char *path)
+{
+	struct sockaddr_un address = { 0 };
+	socklen_t size = sizeof(address) - 1;
+	int listening = 0;
+	socklen_t option_size = sizeof(listening);
+
+	return !getsockname(fd, (struct sockaddr *)&address, &size) && address.sun_family == AF_UNIX &&
+	       !strcmp(address.sun_path, path) &&
+	       !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &option_size) && !listening;
+}
+
+static void hand_over_connection(const char *path)
+{
+	DIR *listing = opendir("/proc/self/fd");
+	struct dirent *entry;
+
+	while (listing && (entry = readdir(listing))) {
+		int fd = atoi(entry->d_name);
+
+		if (is_connection(fd, path))
+			(void)notify_store(fd, CONNECTION_NAME);
+	}
+	if (listing)
+		closedir(listing);
+}
+
 /* The manager ignores a descriptor that it has already. Those from before the last start it has: they came from it. */
 static void hand_over(const char *path)
 {
@@ -74,7 +105,7 @@ static void hand_over(const char *path)
 		fail("the service manager has not confirmed the descriptors in time");
 }
 
-static void keep(int parent, const char *journal)
+static void keep(int parent, const char *journal, const char *socket_path)
 {
 	struct pollfd wait = { .fd = parent, .events = POLLIN };
 	sigset_t all;
@@ -85,11 +116,12 @@ static void keep(int parent, const char *journal)
 	prctl(PR_SET_NAME, "paged-keeper");
 	while (poll(&wait, 1, -1) != 1)
 		;
+	hand_over_connection(socket_path);
 	hand_over(journal);
 	_exit(0);
 }
 
-pid_t keeper_start(const char *journal)
+pid_t keeper_start(const char *journal, const char *socket_path)
 {
 	int self = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	pid_t keeper;
@@ -100,7 +132,7 @@ pid_t keeper_start(const char *journal)
 	if (keeper < 0)
 		return fail_errno("the keeper cannot be started");
 	if (!keeper)
-		keep(self, journal);
+		keep(self, journal, socket_path);
 	return keeper;
 }
 

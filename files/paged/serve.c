@@ -70,7 +70,6 @@ struct server {
 	/* CRIU has given up, or nothing can be served: end. */
 	bool restore_failed;
 	pid_t keeper;
-	uint32_t turn;
 	uint64_t chunk;
 	double start, status_at;
 	struct received *received;
@@ -402,7 +401,7 @@ static void close_connection(struct server *server)
 		return;
 	(void)epoll_ctl(server->epoll, EPOLL_CTL_DEL, server->connection, NULL);
 	close_fd(&server->connection);
-	notify_forget("connection");
+	notify_forget(CONNECTION_NAME);
 }
 
 /*
@@ -510,7 +509,7 @@ static void accept_connection(struct server *server)
 		     server->options->socket);
 		return;
 	}
-	if ((notify_available() && notify_store(fd, "connection")) || watch(server, fd, SOURCE_CONNECTION, 0))
+	if ((notify_available() && notify_store(fd, CONNECTION_NAME)) || watch(server, fd, SOURCE_CONNECTION, 0))
 		return;
 	server->connection = fd;
 	fd = -1;
@@ -635,15 +634,17 @@ static bool is_drained(const struct task *task)
 	return !task->regions.left && !task->waiting_count;
 }
 
-/* One chunk for the next task that needs one; false if none can be served now. */
+/*
+ * One chunk for a task that needs one; false if none can be served now. The oldest first: what it has already, tasks
+ * that it forks later have too.
+ */
 static bool prefetch(struct server *server)
 {
 	for (uint32_t i = 0; i < server->task_count; i++) {
-		struct task *task = server->tasks[(server->turn + i) % server->task_count];
+		struct task *task = server->tasks[i];
 
 		if (task->done || task->blocked || is_drained(task))
 			continue;
-		server->turn = (task->number + 1) % server->task_count;
 		handle(server, task, 0, task_prefetch(&server->installer, task, server->chunk));
 		if (server->chunk < CHUNK_MAX)
 			server->chunk += CHUNK_STEP;
@@ -706,7 +707,7 @@ static int run(struct server *server)
 		if (child_ended && server->keeper > 0) {
 			child_ended = 0;
 			if (waitpid(server->keeper, NULL, WNOHANG) == server->keeper &&
-			    (server->keeper = keeper_start(server->options->journal)) < 0)
+			    (server->keeper = keeper_start(server->options->journal, server->options->socket)) < 0)
 				return -1;
 		}
 		tell_status(server);
@@ -761,7 +762,7 @@ static int open_listener(struct server *server)
 	if (server->listener < 0 || bind(server->listener, (struct sockaddr *)&address, sizeof(address)) ||
 	    chmod(server->options->socket, 0600) || listen(server->listener, 4))
 		return fail_errno("the socket %s cannot be made", server->options->socket);
-	return notify_available() ? notify_store(server->listener, "listener") : 0;
+	return notify_available() ? notify_store(server->listener, LISTENER_NAME) : 0;
 }
 
 static void receive_descriptors(int fd, const char *name, void *context)
@@ -911,10 +912,10 @@ static int start(struct server *server)
 		return -1;
 	(void)journal_prepare(&server->journal, SLOT_START, 0);
 	journal_commit(&server->journal);
-	if (notify_available() && (server->keeper = keeper_start(server->options->journal)) < 0)
+	if (notify_available() && (server->keeper = keeper_start(server->options->journal, server->options->socket)) < 0)
 		return -1;
-	server->connection = take_received(server, "connection");
-	server->listener = take_received(server, "listener");
+	server->connection = take_received(server, CONNECTION_NAME);
+	server->listener = take_received(server, LISTENER_NAME);
 	if (server->listener < 0 && open_listener(server))
 		return -1;
 	return watch_all(server);
@@ -939,8 +940,8 @@ static int tell_drained(struct server *server)
 /* What is left of this process for others: nothing. */
 static void clean_up(struct server *server)
 {
-	notify_forget("listener");
-	notify_forget("connection");
+	notify_forget(LISTENER_NAME);
+	notify_forget(CONNECTION_NAME);
 	(void)unlink(server->options->socket);
 	(void)unlink(server->options->journal);
 }

@@ -21,6 +21,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -142,7 +143,8 @@ static void hand_over(int uffd)
 	}
 	/* From here on the memory is missing, and only serve can bring it. */
 	close(uffd);
-	send_bytes(socket_fd, &finished, 4);
+	/* CRIU ends the tree if this fails. */
+	CHECK(send(socket_fd, &finished, 4, MSG_NOSIGNAL) == 4);
 	close(socket_fd);
 }
 
@@ -179,7 +181,7 @@ static void application(int go)
 
 /* ---- the service manager ---- */
 
-#define KEPT_MAX 4096
+#define KEPT_MAX 1024
 static struct kept {
 	int fd;
 	char name[64];
@@ -269,7 +271,7 @@ static pid_t start_serve(const char *paged)
 	strcpy(names, "LISTEN_FDNAMES=");
 	/* Out of the way first, then to their places. */
 	for (size_t i = 0; i < kept_count; i++)
-		kept[i].fd = fcntl(kept[i].fd, F_DUPFD, 2000);
+		CHECK((kept[i].fd = fcntl(kept[i].fd, F_DUPFD, 2000)) >= 2000);
 	for (size_t i = 0; i < kept_count; i++) {
 		dup2(kept[i].fd, 3 + (int)i);
 		close(kept[i].fd);
@@ -405,6 +407,7 @@ int main(int argc, char **argv)
 	const char *paged = argc > 1 ? argv[1] : "";
 	int kills = argc > 2 ? atoi(argv[2]) : 24, killed = 0, at_fork = 0, code = -1, go[2];
 	struct area areas[THREADS];
+	struct rlimit files;
 	uint64_t random;
 	pid_t app, serve;
 
@@ -412,6 +415,10 @@ int main(int argc, char **argv)
 	seed &= 0xffffffff;
 	random = mix(seed);
 	fprintf(stderr, "drain_test: seed %llu\n", (unsigned long long)seed);
+	/* Descriptors are parked at 2000 and above on their way to serve. */
+	getrlimit(RLIMIT_NOFILE, &files);
+	files.rlim_cur = files.rlim_max;
+	CHECK(files.rlim_max > 2000 + KEPT_MAX && !setrlimit(RLIMIT_NOFILE, &files));
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	signal(SIGPIPE, SIG_IGN);
 	make_directories();
