@@ -2,7 +2,7 @@
 /*
  * A process with missing memory, as `criu restore --lazy-pages` makes it, whose threads touch, write, fork, move, unmap
  * and give back what is being brought in, and compare every byte; while `paged serve` is killed again and again, half
- * of the times right after the kernel has given it a forked task's descriptor. The service manager's store of
+ * of the times right after the kernel has given it a descriptor that nobody else has. The service manager's store of
  * descriptors is played by this program (sd_notify(3): FDSTORE, FDSTOREREMOVE, BARRIER; sd_listen_fds(3)).
  *
  *   drain_test PAGED [KILLS [SEED]]
@@ -335,21 +335,25 @@ static bool run_for(pid_t serve, uint64_t microseconds, int *code)
 	return true;
 }
 
-/* Whether the tracee has just come out of a read that gave it a fork event. */
-static bool has_read_fork(pid_t serve)
+/* Whether the tracee has just been given a descriptor: CRIU's connection, a task's or a forked one's userfaultfd. */
+static bool has_received(pid_t serve)
 {
 	struct user_regs_struct registers;
 	struct uffd_msg message;
 	struct iovec ours = { .iov_base = &message, .iov_len = sizeof(message) }, theirs = { .iov_len = sizeof(message) };
 
-	if (ptrace(PTRACE_GETREGS, serve, NULL, &registers) || registers.orig_rax != SYS_read || registers.rax != sizeof(message))
+	if (ptrace(PTRACE_GETREGS, serve, NULL, &registers) || (int64_t)registers.rax < 0)
+		return false;
+	if (registers.orig_rax == SYS_accept4 || (registers.orig_rax == SYS_recvmsg && registers.rax))
+		return true;
+	if (registers.orig_rax != SYS_read || registers.rax != sizeof(message))
 		return false;
 	theirs.iov_base = (void *)registers.rsi;
 	return process_vm_readv(serve, &ours, 1, &theirs, 1, 0) == sizeof(message) && message.event == UFFD_EVENT_FORK;
 }
 
-/* Follows it from system call to system call until it has read a fork event, at most a second. Whether it is there. */
-static bool run_until_fork(pid_t serve, bool *found, int *code)
+/* Follows it from system call to system call until it has been given a descriptor, at most a second. Whether it is there. */
+static bool run_until_received(pid_t serve, bool *found, int *code)
 {
 	struct timespec now, end;
 
@@ -368,7 +372,7 @@ static bool run_until_fork(pid_t serve, bool *found, int *code)
 				*code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 				return false;
 			}
-			*found = WSTOPSIG(status) == (SIGTRAP | 0x80) && has_read_fork(serve);
+			*found = WSTOPSIG(status) == (SIGTRAP | 0x80) && has_received(serve);
 			/* A stop of ptrace itself has its event above the signal; only a real signal is passed on. */
 			if (!*found)
 				ptrace(PTRACE_SYSCALL, serve, NULL,
@@ -405,7 +409,7 @@ static void open_notify(void)
 int main(int argc, char **argv)
 {
 	const char *paged = argc > 1 ? argv[1] : "";
-	int kills = argc > 2 ? atoi(argv[2]) : 24, killed = 0, at_fork = 0, code = -1, go[2];
+	int kills = argc > 2 ? atoi(argv[2]) : 24, killed = 0, at_receipt = 0, code = -1, go[2];
 	struct area areas[THREADS];
 	struct rlimit files;
 	uint64_t random;
@@ -442,8 +446,9 @@ int main(int argc, char **argv)
 
 		if (killed >= kills)
 			there = run_for(serve, 30000000, &code);
-		else if (killed % 2)
-			there = run_until_fork(serve, &found, &code);
+		/* The first two times: after accept, after the task's descriptor. */
+		else if (killed < 2 || killed % 2)
+			there = run_until_received(serve, &found, &code);
 		else
 			there = run_for(serve, next_random(&random) % (killed < 4 ? 60000 : 25000), &code);
 		if (!there || killed >= kills)
@@ -451,12 +456,12 @@ int main(int argc, char **argv)
 		kill(serve, SIGKILL);
 		(void)exit_code(serve);
 		killed++;
-		at_fork += found;
+		at_receipt += found;
 		wait_for_rest(app);
 		serve = start_serve(paged);
 	}
 	*stop = 1;
-	fprintf(stderr, "drain_test: %d kills, %d of them at a fork event, serve ended with %d\n", killed, at_fork, code);
+	fprintf(stderr, "drain_test: %d kills, %d of them right after a descriptor, serve ended with %d\n", killed, at_receipt, code);
 	if (code) {
 		kill(serve, SIGKILL);
 		kill(app, SIGKILL);
