@@ -121,6 +121,7 @@ bool slot_complete(const struct slot *slot)
 	switch (slot->kind) {
 	case SLOT_START:
 	case SLOT_DONE:
+	case SLOT_SETTLED:
 		return true;
 	case SLOT_HELLO:
 		return slot->hello.pid != 0;

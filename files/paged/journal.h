@@ -28,6 +28,8 @@ enum slot_kind {
 	SLOT_EVENT,
 	/* The task has all its pages. */
 	SLOT_DONE,
+	/* The kernel had no events of this task to report. */
+	SLOT_SETTLED,
 };
 
 struct slot {

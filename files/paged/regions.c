@@ -361,7 +361,7 @@ void regions_move(struct regions *regions, uint64_t from, uint64_t to, uint64_t 
 {
 	struct region_list taken = take_range(regions, from, from + size);
 
-	/* With MREMAP_DONTUNMAP no unmap event follows, and the entry is left over. */
+	/* With MREMAP_DONTUNMAP no unmap event follows, and the entry is left until all is settled. */
 	insert_at(&regions->moved_away, regions->moved_away.count, (struct region){ .start = from, .pages = size / PAGE_SIZE });
 	cut_out(&regions->now, to, to + size, &regions->shadow);
 	for (size_t i = 0; i < taken.count; i++) {
@@ -369,4 +369,17 @@ void regions_move(struct regions *regions, uint64_t from, uint64_t to, uint64_t 
 		insert_at(&regions->now, first_behind(&regions->now, taken.list[i].start), taken.list[i]);
 	}
 	free(taken.list);
+}
+
+bool regions_expecting(const struct regions *regions)
+{
+	return regions->shadow.count || regions->moved_away.count;
+}
+
+void regions_settle(struct regions *regions)
+{
+	for (size_t i = 0; i < regions->shadow.count; i++)
+		give_up(regions, &regions->shadow.list[i]);
+	regions->shadow.count = 0;
+	regions->moved_away.count = 0;
 }

@@ -75,5 +75,8 @@ bool regions_next(struct regions *regions, uint64_t most, uint64_t *address, uin
 void regions_remove(struct regions *regions, uint64_t start, uint64_t end);
 void regions_unmap(struct regions *regions, uint64_t start, uint64_t end);
 void regions_move(struct regions *regions, uint64_t from, uint64_t to, uint64_t size);
+/* Whether events are expected, and that the kernel has none: what was kept for them is dead. */
+bool regions_expecting(const struct regions *regions);
+void regions_settle(struct regions *regions);
 
 #endif

@@ -239,6 +239,10 @@ static int apply(struct server *server, const struct slot *slot)
 		if (slot->task < server->task_count)
 			server->tasks[slot->task]->done = true;
 		return 0;
+	case SLOT_SETTLED:
+		if (slot->task < server->task_count)
+			regions_settle(&server->tasks[slot->task]->regions);
+		return 0;
 	default:
 		return 0;
 	}
@@ -381,6 +385,26 @@ static int retry_blocked(struct server *server)
 			serve_fault(server, task, waiting[j]);
 	}
 	return 0;
+}
+
+/*
+ * While events are queued the kernel says so before anything else. If it has none, none will come about what is kept
+ * for one: a successor must know that too.
+ */
+static void settle(struct server *server)
+{
+	for (uint32_t i = 0; i < server->task_count; i++) {
+		struct task *task = server->tasks[i];
+
+		if (task->done || !regions_expecting(&task->regions))
+			continue;
+		if (task_unsettled(task) || !journal_prepare(&server->journal, SLOT_SETTLED, i)) {
+			task->blocked = true;
+			continue;
+		}
+		journal_commit(&server->journal);
+		regions_settle(&task->regions);
+	}
 }
 
 /* ---- CRIU's connection ---- */
@@ -583,8 +607,7 @@ static int load_tasks(struct server *server)
 static bool in_between(const struct server *server)
 {
 	for (uint32_t i = 0; i < server->task_count; i++)
-		if (!server->tasks[i]->done &&
-		    (server->tasks[i]->regions.shadow.count || server->tasks[i]->regions.moved_away.count))
+		if (!server->tasks[i]->done && regions_expecting(&server->tasks[i]->regions))
 			return true;
 	return false;
 }
@@ -700,6 +723,7 @@ static int run(struct server *server)
 				return -1;
 		if (retry_blocked(server))
 			return -1;
+		settle(server);
 		if (server->restore_failed)
 			return -1;
 		if (journal_full(&server->journal) && renew_journal(server))
