@@ -26,7 +26,7 @@ import time
 from pathlib import Path
 
 PR_SET_CHILD_SUBREAPER = 36
-PATIENCE = 60
+PATIENCE = 120
 
 
 def wait_until(condition, what: str) -> None:
