@@ -92,6 +92,7 @@ tools:
 .PHONY: lab-tools
 lab-tools: tools
 	@tests/bootstrap.sh apt molecule/lab/packages.txt
+	@$(MAKE) -s -C files/paged dirtier
 
 .PHONY: clean
 clean: ## end every lab and remove build/

@@ -28,7 +28,7 @@ def add_arguments(parser):
     parser.add_argument("--engine", default="auto", help="memory engine (default: %(default)s)")
 
 
-def _lab(*words):
+def lab_verb(*words):
     """Run a verb of lab.py, whose progress lines go to the terminal."""
     code = subprocess.run([sys.executable, HERE / "lab.py", *map(str, words)], check=False).returncode
     if code:
@@ -41,9 +41,9 @@ def fleet(name, nodes, args, logs):
     memcached = clients.memcached_mib(args.keys)
     memory = args.mem or max(SMALLEST_MIB, memcached + SYSTEM_MIB)
     # An earlier one may have been killed.
-    _lab("down", "--name", name)
+    lab_verb("down", "--name", name)
     try:
-        _lab(
+        lab_verb(
             "up", "--name", name, "--nodes", nodes, "--mem", memory, "--memcached", max(memcached, memory * 6 // 10),
             "--release", args.release, "--from", args.old, "--to", args.new, "--criu", args.criu,
         )  # fmt: skip
@@ -53,4 +53,4 @@ def fleet(name, nodes, args, logs):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         for log in (STATE / name).glob("*.serial.log"):
             shutil.copy(log, logs)
-        _lab("down", "--name", name)
+        lab_verb("down", "--name", name)

@@ -1,0 +1,132 @@
+"""Frozen time and time to the first right answer of a memcached, by engine and size, on one node and one kernel.
+
+    criu        CRIU's own images        criu:N   the same after N rounds of pre-dump
+    criu-lazy   `criu lazy-pages`        foam:N   this collection's page daemon after N rounds of pre-dump
+
+Prints for each size the figures and their ratios to plain CRIU's, and leaves build/bench/memory.json and memory.png. A
+writer changes keys all the time. Images are read from a cold page cache.
+"""
+
+import argparse
+import json
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+
+REPO = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(REPO / "molecule/lab"))
+
+from command import LabError, say  # noqa: E402
+from fleet import lab_verb  # noqa: E402
+from lab import Lab  # noqa: E402
+
+NAME = "bench-memory"
+OUT = REPO / "build" / "bench"
+WAYS = "criu,criu:2,criu-lazy,foam:0,foam:1,foam:2,foam:3,foam:4"
+# What a node needs besides memcached's memory, MiB; its disk holds the images of one way, rounds included.
+SYSTEM_MIB = 512
+ON_NODE = (REPO / "bench/on_node.py", REPO / "files/paged/paged", REPO / "plugins/module_utils/_criustats.py")
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog="memory.py", description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--sizes", default="256,1024,2048,4096", help="MiB, comma separated (default: %(default)s)")
+    parser.add_argument("--ways", default=WAYS, help="(default: %(default)s)")
+    parser.add_argument("--rate", type=float, default=500, help="sets per second (default: %(default)s)")
+    return parser.parse_args()
+
+
+def measure(mib, args):
+    """Return the cycles of one size, each as on_node.py prints it."""
+    lab_verb("down", "--name", NAME)
+    try:
+        lab_verb(
+            "up", "--name", NAME, "--nodes", 1, "--mem", mib + mib // 4 + SYSTEM_MIB, "--memcached", 64,
+            "--disk", 8 + 4 * mib // 1024, "--release", "13", "--from", "6.12", "--to", "7.2", "--criu", "next",
+        )  # fmt: skip
+        lab = Lab(NAME)
+        machine = lab.machine("node1")
+        _send(lab, machine)
+        words = ["--mib", mib, "--ways", args.ways, "--rate", args.rate, "--place", "/var/lib/on-node"]
+        command = ["python3", "/root/bench/on_node.py", *map(str, words)]
+        return list(_run(lab.ssh(machine, command)))
+    finally:
+        lab_verb("down", "--name", NAME)
+
+
+def _send(lab, machine):
+    tar = ["tar", "--create", "--transform", "s,.*/,bench/,", "--absolute-names", *map(str, ON_NODE)]
+    with subprocess.Popen(tar, stdout=subprocess.PIPE) as packed:
+        unpack = lab.ssh(machine, ["tar", "--extract", "--directory=/root", "--no-same-owner"])
+        if subprocess.run(unpack, stdin=packed.stdout, check=False).returncode:
+            raise LabError("The bench could not be copied to the node.")
+
+
+def _run(command):
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout:
+            cycle = json.loads(line)
+            say(f"{cycle['way']}: frozen {cycle['last_s']:.2f} s, first answer {cycle['first_answer_s']:.2f} s")
+            yield cycle
+    if process.returncode:
+        raise LabError(f"The bench on the node ended with {process.returncode}.")
+
+
+def table(sizes):
+    """Return the figures as a text for a person; ratios are to the way `criu` of the same size."""
+    lines = [
+        f"{'MiB':>6}  {'way':<10}{'last dump':>11}{'ratio':>7}{'first answer':>14}{'ratio':>7}{'all in':>9}  wrong"
+    ]
+    for mib, cycles in sizes.items():
+        plain = next((cycle for cycle in cycles if cycle["way"] == "criu"), cycles[0])
+        for cycle in cycles:
+            lines.append(
+                f"{mib:>6}  {cycle['way']:<10}{cycle['last_s']:>9.2f} s{cycle['last_s'] / plain['last_s']:>7.2f}"
+                f"{cycle['first_answer_s']:>12.2f} s{cycle['first_answer_s'] / plain['first_answer_s']:>7.2f}"
+                f"{cycle['drained_s']:>7.2f} s  {cycle['wrong']}"
+            )
+    return "\n".join(lines)
+
+
+def plot(sizes, path):
+    """Draw the last dump's time over the size, a line for each way, with gnuplot."""
+    ways = [cycle["way"] for cycle in next(iter(sizes.values()))]
+    curves = ", ".join(f"'-' using 1:2 with linespoints title '{way}'" for way in ways)
+    data = ""
+    for way in ways:
+        for mib, cycles in sizes.items():
+            data += "".join(f"{mib / 1024} {cycle['last_s']}\n" for cycle in cycles if cycle["way"] == way)
+        data += "e\n"
+    script = (
+        f"set terminal pngcairo size 900,600\nset output '{path}'\nset xlabel 'memcached, GiB'\n"
+        f"set ylabel 'last dump, s'\nset logscale y\nset key outside\nplot {curves}\n{data}"
+    )
+    subprocess.run(["gnuplot"], input=script, text=True, check=True)
+
+
+def main():
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    args = arguments()
+    OUT.mkdir(parents=True, exist_ok=True)
+    sizes = {}
+    try:
+        for mib in map(int, args.sizes.split(",")):
+            say(f"measuring {mib} MiB")
+            sizes[mib] = measure(mib, args)
+            path = OUT / "memory.json"
+            path.write_text(json.dumps({"rate": args.rate, "sizes": sizes}, indent=2) + "\n", encoding="utf-8")
+    except LabError as error:
+        sys.exit(f"bench: {error}")
+    except KeyboardInterrupt:
+        sys.exit("bench: interrupted")
+    print(f"\n{table(sizes)}\n{path}")
+    if shutil.which("gnuplot"):
+        plot(sizes, OUT / "memory.png")
+    else:
+        print("bench: no plot, gnuplot is not installed")
+
+
+if __name__ == "__main__":
+    main()

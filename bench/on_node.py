@@ -1,0 +1,222 @@
+"""Runs on a node: a memcached of its own is dumped and restored in several ways, under a writer.
+
+    on_node.py --mib N --ways criu,criu:2,criu-lazy,foam:0,foam:2 --place DIR [--rate N]
+
+A way is an engine and, after a colon, its rounds of pre-dump. Prints one line of JSON for each way. Every way begins with the
+process that the one before has restored, and reads its images from the disk, not from memory (the page cache is dropped).
+"""
+
+import argparse
+import json
+import pathlib
+import random
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+
+# Beside this file on the node, as is the page daemon.
+import _criustats
+
+PAGED = pathlib.Path(__file__).resolve().parent / "paged"
+PORT = 22122
+VALUE = 1024
+ITEM = 1184  # bytes of memory that a value takes: its slab class
+# The writer has the first keys to itself; answers are judged on the others.
+WRITTEN_SHARE = 0.1
+PATIENCE = 600
+PROBES = 200
+
+
+def expected(number):
+    """Return what a key holds that the writer leaves alone."""
+    return (b"%016d" % number) * (VALUE // 16)
+
+
+def command(number, data, words=b""):
+    return b"set k%d 0 0 %d%s\r\n%s\r\n" % (number, len(data), words, data)
+
+
+class Memcached:
+    """The application: without connections of its own, so that it needs no care for them."""
+
+    def __init__(self, mib, work):
+        self._pidfile = work / "memcached.pid"
+        self.keys = (mib << 20) // ITEM
+        subprocess.run(
+            ["memcached", "-d", "-u", "root", "-m", str(mib + 64), "-l", "127.0.0.1", "-p", str(PORT),
+             "-U", str(PORT), "-t", "2", "-P", str(self._pidfile)],
+            check=True, cwd="/",
+        )  # fmt: skip
+        while not self.right(None):
+            time.sleep(0.05)
+        self.pid = int(self._pidfile.read_text())
+
+    def fill(self):
+        with socket.create_connection(("127.0.0.1", PORT)) as connection:
+            for start in range(0, self.keys, 500):
+                numbers = range(start, min(start + 500, self.keys))
+                connection.sendall(b"".join(command(number, expected(number), b" noreply") for number in numbers))
+            connection.sendall(b"version\r\n")
+            connection.recv(100)
+
+    def right(self, number):
+        """Return whether it answers, and rightly; of key None, whether it answers at all."""
+        try:
+            with socket.create_connection(("127.0.0.1", PORT), timeout=60) as connection:
+                connection.sendall(b"quit\r\n" if number is None else b"get k%d\r\nquit\r\n" % number)
+                answer = b"".join(iter(lambda: connection.recv(65536), b""))
+        except OSError:
+            return False
+        return number is None or answer == b"VALUE k%d 0 %d\r\n%s\r\nEND\r\n" % (number, VALUE, expected(number))
+
+    def some_key(self):
+        return random.randrange(int(self.keys * WRITTEN_SHARE), self.keys)
+
+
+class Writer(threading.Thread):
+    """Sets keys by UDP, which knows no connections: it goes on whatever happens to the application."""
+
+    def __init__(self, keys, rate):
+        super().__init__(daemon=True)
+        self._keys, self._rate = int(keys * WRITTEN_SHARE), rate
+
+    def run(self):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as channel:
+            due = time.monotonic()
+            while self._rate:
+                number = random.randrange(self._keys)
+                data = random.randbytes(VALUE)
+                head = struct.pack(">HHHH", number & 0xFFFF, 0, 1, 0)
+                channel.sendto(head + command(number, data, b" noreply"), ("127.0.0.1", PORT))
+                due = max(due + 1 / self._rate, time.monotonic() - 1)
+                time.sleep(max(due - time.monotonic(), 0))
+
+
+def criu(verb, images, *words, descriptors=()):
+    """Run CRIU and return the seconds that it took."""
+    begin = time.monotonic()
+    subprocess.run(
+        ["criu", verb, "-D", images, "-o", f"{verb}.log", "-v2", *words],
+        check=True, timeout=PATIENCE, pass_fds=descriptors,
+    )  # fmt: skip
+    return time.monotonic() - begin
+
+
+class Way:
+    """One way: dump in rounds, restore, and the words of CRIU that make the difference."""
+
+    def __init__(self, engine, rounds, work):
+        self.engine, self.rounds, self.work = engine, rounds, work
+        self.images = work / "images"
+        self.store = work / "store"
+        for path in (self.images, self.store):
+            path.mkdir(mode=0o700)
+
+    def dump(self, pid):
+        """Return (seconds of each round, seconds of the last one, seconds frozen in it)."""
+        took = []
+        for number in range(1, self.rounds + 1):
+            directory = self.work / f"round-{number}"
+            directory.mkdir(mode=0o700)
+            took.append(self._round("pre-dump", pid, directory, number, "..", last=False))
+        last = self._round("dump", pid, self.images, self.rounds + 1, "..", last=True)
+        return took, last, _criustats.frozen(self.images / "stats-dump")
+
+    def _round(self, verb, pid, directory, number, there, last):
+        words = ["-t", str(pid), "--manage-cgroups=ignore"]
+        words += ["--track-mem"] if self.rounds else []
+        words += ["--prev-images-dir", f"{there}/round-{number - 1}"] if number > 1 else []
+        if self.engine != "foam":
+            return criu(verb, directory, *words)
+        ours, theirs = socket.socketpair()
+        more = (["--first"] if number == 1 else []) + (["--last", "--images-dir", self.images] if last else [])
+        store = subprocess.Popen(
+            [PAGED, "store", "--store", self.store, "--socket-fd", str(theirs.fileno()), *more],
+            pass_fds=[theirs.fileno()], stdout=subprocess.DEVNULL,
+        )  # fmt: skip
+        theirs.close()
+        words += ["--page-server", "--ps-socket", str(ours.fileno())]
+        seconds = criu(verb, directory, *words, descriptors=[ours.fileno()])
+        ours.close()
+        if store.wait(PATIENCE):
+            sys.exit(f"on_node: paged store ended with {store.returncode}")
+        return seconds
+
+    def restore(self, application):
+        """Return (seconds to the first right answer, seconds until all memory is in place)."""
+        key = application.some_key()
+        begin = time.monotonic()
+        server = self._server()
+        words = ["--lazy-pages"] if server else []
+        criu("restore", self.images, "-d", "-W", self.images, "--manage-cgroups=ignore", *words)
+        while not application.right(key):
+            if time.monotonic() > begin + PATIENCE:
+                sys.exit("on_node: the restored application gives no right answer")
+        answered = time.monotonic() - begin
+        if server and server.wait(PATIENCE):
+            sys.exit(f"on_node: what serves the pages ended with {server.returncode}")
+        return answered, time.monotonic() - begin
+
+    def _server(self):
+        path = self.images / "lazy-pages.socket"
+        if self.engine == "criu-lazy":
+            words = ["criu", "lazy-pages", "-D", self.images, "-W", self.images, "-o", "lazy-pages.log"]
+        elif self.engine == "foam":
+            words = [PAGED, "serve", "--store", self.store, "--images-dir", self.images, "--socket", path,
+                     "--journal", "/run/on-node.journal"]  # fmt: skip
+        else:
+            return None
+        server = subprocess.Popen(words, stdout=subprocess.DEVNULL)
+        while not path.exists():
+            if server.poll() is not None:
+                sys.exit(f"on_node: {' '.join(map(str, words))} ended with {server.returncode}")
+            time.sleep(0.005)
+        return server
+
+
+def gone(pid):
+    while pathlib.Path(f"/proc/{pid}").exists():
+        time.sleep(0.01)
+
+
+def cycle(name, application, place):
+    engine, _colon, rounds = name.partition(":")
+    work = place / "way"
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(mode=0o700)
+    way = Way(engine, int(rounds or 0), work)
+    took, last, frozen = way.dump(application.pid)
+    gone(application.pid)
+    subprocess.run(["sync"], check=True)
+    pathlib.Path("/proc/sys/vm/drop_caches").write_text("3", encoding="ascii")
+    answered, drained = way.restore(application)
+    wrong = sum(not application.right(application.some_key()) for _probe in range(PROBES))
+    return {
+        "way": name, "keys": application.keys, "rounds_s": took, "last_s": last, "frozen_s": frozen,
+        "first_answer_s": answered, "drained_s": drained, "wrong": wrong,
+    }  # fmt: skip
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--mib", type=int, required=True)
+    parser.add_argument("--ways", required=True)
+    parser.add_argument("--place", type=pathlib.Path, required=True)
+    parser.add_argument("--rate", type=float, default=500)
+    options = parser.parse_args()
+    options.place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    application = Memcached(options.mib, options.place)
+    application.fill()
+    Writer(application.keys, options.rate).start()
+    for name in options.ways.split(","):
+        print(json.dumps(cycle(name, application, options.place)), flush=True)
+    subprocess.run(["kill", str(application.pid)], check=True)
+    shutil.rmtree(options.place)
+
+
+if __name__ == "__main__":
+    main()
