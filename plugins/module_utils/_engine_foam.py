@@ -69,6 +69,15 @@ def kernel_obstacles(release):
     ]
 
 
+def _with_cause(store, sentence):
+    """A `KupError` of ``sentence`` and what the page daemon complains of: either can be the other's consequence."""
+    try:
+        store.finish()
+    except KupError as cause:
+        sentence = f"{sentence} ({cause})"
+    return KupError(sentence)
+
+
 class Checkpoint(_engine_criu.Checkpoint):
     """See `_engine_criu.Checkpoint`."""
 
@@ -117,6 +126,10 @@ class Checkpoint(_engine_criu.Checkpoint):
                 timeout=_ROUND,
                 check=False,
             )
+            if done.returncode != 0:
+                errors = [line for line in read_text(f"{directory}/pre-dump.log", "").splitlines() if "Error" in line]
+                said = errors[0] if errors else f"exit code {done.returncode}"
+                raise _with_cause(store, f"CRIU could not copy the memory of {self.unit.name}: {said}")
             said = store.finish()
         except subprocess.TimeoutExpired as error:
             raise KupError(
@@ -125,12 +138,6 @@ class Checkpoint(_engine_criu.Checkpoint):
         finally:
             os.close(images)
             store.end()
-        if done.returncode != 0:
-            errors = [line for line in read_text(f"{directory}/pre-dump.log", "").splitlines() if "Error" in line]
-            raise KupError(
-                f"CRIU could not copy the memory of {self.unit.name}: "
-                f"{errors[0] if errors else f'exit code {done.returncode}'}"
-            )
         frozen = _criustats.frozen(f"{directory}/stats-dump")
         self._done.append(_rounds.Round(began, time.monotonic() - began, said["pages"], frozen))
 
@@ -163,9 +170,8 @@ class Checkpoint(_engine_criu.Checkpoint):
     def wait(self, deadline):
         try:
             super().wait(deadline)
-        except KupError:
-            self._store.finish()  # the cause, if it is there
-            raise
+        except KupError as error:
+            raise _with_cause(self._store, str(error)) from error
         self._stored = self._store.finish()
 
     def let_go(self):
