@@ -42,6 +42,11 @@ def write_file(path, text, mode=0o600):
     _durable(path, mode, lambda stream: stream.write(text.encode()))
 
 
+def write_bytes(path, content, mode=0o600):
+    """As `write_file`, for bytes."""
+    _durable(path, mode, lambda stream: stream.write(content))
+
+
 def copy_file(source, path, mode=0o600):
     """Copy ``source`` to ``path`` with the same promise as `write_file`."""
     with open(source, "rb") as reader:

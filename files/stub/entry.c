@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Called by setup_arch() in place of e820__memblock_setup(): call that, then reserve the frames of the table.
+ *
+ * The code lies behind the kernel's _end. Its distance from every symbol of the kernel is fixed, wherever KASLR has put
+ * the kernel: the patcher writes the distances into `parameters`, and nothing here has to be relocated.
+ */
+#include "reserve.h"
+
+/* __START_KERNEL_map: phys_base is the difference between a kernel address and its physical address, less this */
+#define KERNEL_MAP 0xffffffff80000000ull
+
+/* KERN_SOH and the level, as in include/linux/kern_levels.h */
+#define INFO "\001" "6"
+#define ERROR "\001" "3"
+
+/* Read and written by plugins/module_utils/_kernelpatch.py: signed distances from the start of this block. */
+struct parameters {
+	char magic[8];
+	int32_t e820__memblock_setup;
+	int32_t memblock;
+	int32_t page_offset_base;
+	int32_t phys_base;
+	int32_t boot_command_line;
+	int32_t printk;
+	int32_t room; /* bytes from here to the end of the room that the code has */
+	int32_t zero;
+};
+
+__attribute__((section(".parameters"), used)) static volatile const struct parameters parameters = {.magic = "KUPstub1"};
+
+static void *symbol(int32_t distance)
+{
+	return (char *)&parameters + distance;
+}
+
+__attribute__((section(".entry"), used)) void entry(void)
+{
+	void (*setup)(void) = (void (*)(void))symbol(parameters.e820__memblock_setup);
+	int (*printk)(const char *, ...) = (int (*)(const char *, ...))symbol(parameters.printk);
+	struct reserve reserve;
+	const char *wrong;
+
+	setup();
+	reserve.memblock = symbol(parameters.memblock);
+	reserve.direct_map = *(char **)symbol(parameters.page_offset_base);
+	reserve.keep_off = (uint64_t)&parameters - KERNEL_MAP + *(uint64_t *)symbol(parameters.phys_base);
+	reserve.keep_off_end = reserve.keep_off + parameters.room;
+	wrong = reserve_table(&reserve, symbol(parameters.boot_command_line));
+	if (wrong)
+		printk(ERROR "kup_ppp: table refused: %s\n", wrong);
+	else if (reserve.table)
+		printk(INFO "kup_ppp: reserved %llu frames in %llu runs\n", (unsigned long long)reserve.table->frames,
+		       (unsigned long long)reserve.table->runs);
+}

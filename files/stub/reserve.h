@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef KUP_RESERVE_H
+#define KUP_RESERVE_H
+
+#include "memblock.h"
+#include "table.h"
+
+/* What the code works on: pointers, so that tests can give it a memory of their own. */
+struct reserve {
+	struct memblock *memblock;
+	char *direct_map;     /* physical address 0 */
+	uint64_t keep_off;    /* physical pages that look free and are not: those of this code */
+	uint64_t keep_off_end;
+	const struct kup_table *table;
+};
+
+/*
+ * Reserve every frame of the table that @command_line names, or nothing.
+ *
+ * Returns 0 if that is done (@reserve->table is the table) or if the command line names none (@reserve->table is 0),
+ * else what is wrong, in a few words; memblock is as it was then.
+ */
+const char *reserve_table(struct reserve *reserve, const char *command_line);
+
+#endif

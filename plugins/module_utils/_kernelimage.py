@@ -1,0 +1,151 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""A patched kernel as a file that kexec boots.
+
+It is a bzImage again: the distribution's own setup part, and behind it, in place of the decompressor, the code of
+files/stub/boot.c, the kernel's relocations, and the kernel itself, unpacked and patched. So the ordinary loaders take it
+as it is, kexec_load and kexec_file_load, with everything that they hand over (EFI, ACPI, memory map), and KASLR is done
+where it always is: at each start, by the image's own code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+from dataclasses import dataclass
+
+from . import _bzimage, _kallsyms, _kernelpatch, _kernelstub, _vmlinux
+from ._errors import KupError
+from ._files import make_directory, write_bytes
+
+_LARGE_PAGE = 2 << 20
+
+# struct parameters of boot.c
+_PARAMETERS = 0x280
+_MAGIC = b"KUPboot1"
+# The code and its stack end here (boot.lds).
+_RELOCATIONS = 0x8000
+
+# Never nearer to the start of the kernel's address space (CONFIG_PHYSICAL_START, as the decompressor does it).
+_LOWEST = 16 << 20
+
+# Physical address space of the kernel, and of modules beside it, is not looked at here: the loaders do that.
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """An image that was read and found fit to be patched."""
+
+    image: _bzimage.BzImage
+    vmlinux: _vmlinux.Vmlinux
+    symbols: _kallsyms.Symbols
+    place: _kernelpatch.Place
+
+
+def read(path):
+    """Read the bzImage at ``path`` and find where it is to be patched.
+
+    :raises KupError: no such file, or anything in it is not as expected.
+    """
+    image = _bzimage.parse(_content(path))
+    vmlinux = _vmlinux.parse(image.kernel)
+    symbols = _kallsyms.parse(vmlinux.memory, vmlinux.base)
+    return Kernel(image, vmlinux, symbols, _kernelpatch.find(vmlinux, symbols))
+
+
+def describe(kernel):
+    """What a person wants to know of a kernel, as a dict of plain values."""
+    image, vmlinux, place = kernel.image, kernel.vmlinux, kernel.place
+    return {
+        "release": image.release,
+        "version": image.version,
+        "compression": image.compression,
+        "unpacked_bytes": len(image.kernel),
+        "memory_bytes": vmlinux.span,
+        "symbols": len(kernel.symbols),
+        "kallsyms_layout": kernel.symbols.layout,
+        "relocations": sum(map(len, vmlinux.relocations)),
+        "kaslr_slots": _slots(vmlinux),
+        "five_level_paging": image.five_level,
+        "call_address": f"{place.call:#x}",
+        "room_address": f"{place.room:#x}",
+        "room_bytes": place.room_size,
+        "code_bytes": len(_kernelstub.RESERVE),
+    }
+
+
+def build(kernel):
+    """Patch ``kernel`` and return the new image's bytes. The kernel's memory is changed in place: build it once."""
+    _kernelpatch.apply(kernel.vmlinux, kernel.symbols, kernel.place)
+    relocations = b"".join(_words(places) for places in kernel.vmlinux.relocations)
+    start = -(-(_RELOCATIONS + len(relocations)) // _LARGE_PAGE) * _LARGE_PAGE
+    head = bytearray(start)
+    head[: len(_kernelstub.BOOT)] = _kernelstub.BOOT
+    if head[_PARAMETERS : _PARAMETERS + 8] != _MAGIC:
+        raise KupError("The boot code has no parameters at its place; install the collection anew.")
+    counts = [len(places) for places in kernel.vmlinux.relocations]
+    struct.pack_into(
+        "<7I", head, _PARAMETERS + 8, start, kernel.vmlinux.entry, _RELOCATIONS, *counts, _slots(kernel.vmlinux)
+    )
+    head[_RELOCATIONS : _RELOCATIONS + len(relocations)] = relocations
+    memory = kernel.vmlinux.memory
+    padding = bytes(-len(memory) % 16)
+    setup = _setup(kernel.image.setup, start + len(memory) + len(padding), start + kernel.vmlinux.span)
+    return b"".join((setup, head, memory, padding))
+
+
+def patched(path, cache):
+    """Return (path of the patched image, its description, whether it was made now); made once for each content of ``path``.
+
+    :param cache: directory, made if it is missing; a name in it says what the image was made of, and with which code.
+    :raises KupError: the kernel cannot be patched.
+    """
+    content = _content(path)
+    code = hashlib.sha256(_kernelstub.BOOT + _kernelstub.RESERVE).hexdigest()
+    target = f"{cache}/{hashlib.sha256(content).hexdigest()[:32]}-{code[:16]}"
+    if os.path.exists(target):
+        return target, False
+    make_directory(cache)
+    write_bytes(target, build(read(path)))
+    return target, True
+
+
+def _content(path):
+    try:
+        if os.path.getsize(path) > _bzimage.LARGEST_IMAGE:
+            raise KupError(f"{path} has {os.path.getsize(path)} bytes, expected a kernel image.")
+        with open(path, "rb") as stream:
+            return stream.read()
+    except OSError as error:
+        raise KupError(f"{path} cannot be read ({error.strerror}), expected a kernel image.") from error
+
+
+def _words(places):
+    return struct.pack(f"<{len(places)}I", *places)
+
+
+def _slots(vmlinux):
+    """Number of virtual addresses, 2 MiB apart, at which the kernel has room."""
+    return (_vmlinux.KERNEL_SPACE - _LOWEST - vmlinux.span) // _LARGE_PAGE + 1
+
+
+def _setup(original, size, memory):
+    """The setup part with a header that describes the new protected-mode part: ``size`` bytes that take ``memory`` bytes."""
+    setup = bytearray(original)
+    flags = _bzimage.field(setup, "<H", _bzimage.XLOADFLAGS) & ~_bzimage.XLF_EFI_HANDOVER
+    for kind, offset, value in (
+        ("<I", _bzimage.SYSSIZE, size // 16),
+        ("<H", _bzimage.XLOADFLAGS, flags),
+        # Nothing is packed, and there is neither an EFI entry nor the decompressor's kernel_info.
+        ("<I", _bzimage.PAYLOAD_OFFSET, 0),
+        ("<I", _bzimage.PAYLOAD_LENGTH, 0),
+        ("<I", _bzimage.HANDOVER_OFFSET, 0),
+        ("<I", _bzimage.KERNEL_INFO_OFFSET, 0),
+        ("<I", _bzimage.KERNEL_ALIGNMENT, _LARGE_PAGE),
+        ("<I", _bzimage.INIT_SIZE, memory),
+    ):
+        struct.pack_into(kind, setup, offset, value)
+    return bytes(setup)
