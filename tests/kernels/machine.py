@@ -1,0 +1,101 @@
+"""Boot a stock kernel in QEMU, let it fill frames and jump into a patched kernel, and read what that one says."""
+
+import pathlib
+import re
+import subprocess
+import tempfile
+import threading
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+MEMORY_MB = 1024
+# Seconds for both kernels together.
+LIMIT = 300
+
+
+def build_init(into):
+    """Compile the test machine's only program."""
+    subprocess.run(
+        ["gcc", "-O2", "-static", "-Wall", "-Wextra", "-Werror", "-o", str(into), str(HERE / "init.c")], check=True
+    )
+
+
+def _member(name, mode, content):
+    """One file of a cpio archive (newc)."""
+    fields = [0, mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0, len(name) + 1, 0]
+    head = b"070701" + b"".join(b"%08X" % field for field in fields) + name.encode() + b"\0"
+    return head + bytes(-len(head) % 4) + content + bytes(-len(content) % 4)
+
+
+def archive(members):
+    """A cpio archive of (name, mode, content)."""
+    return b"".join(_member(*member) for member in [*members, ("TRAILER!!!", 0, b"")])
+
+
+def _skeleton(init):
+    directories = [(name, 0o040755, b"") for name in ("proc", "sys", "dev", "lib64", "lib", "lib/x86_64-linux-gnu")]
+    # Made by the kernel itself only after init is started.
+    return [*directories, ("init", 0o100755, init.read_bytes())]
+
+
+def _kexec():
+    """The host's kexec(8) with the libraries that it needs."""
+    program = "/sbin/kexec"
+    said = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout
+    libraries = [pathlib.Path(path) for path in re.findall(r"(/\S+) \(0x", said)]
+    yield "kexec", 0o100755, pathlib.Path(program).read_bytes()
+    for path in libraries:
+        yield str(path).lstrip("/"), 0o100755, path.read_bytes()
+
+
+def jump(first_kernel, patched, init, words, cpu="max"):
+    """Start ``first_kernel``, which jumps into ``patched``.
+
+    :param words: of the first kernel's command line, for init.c.
+    :returns: (what was said: key → value, with lists for "log", "warning" and "failed"; the console as text).
+    """
+    with tempfile.TemporaryDirectory(prefix="kup-kernels-") as scratch:
+        second = archive(_skeleton(init))
+        members = [
+            *_skeleton(init),
+            *_kexec(),
+            ("kernel", 0o100600, patched.read_bytes()),
+            ("initrd", 0o100600, second),
+        ]
+        initrd = pathlib.Path(scratch) / "initrd"
+        initrd.write_bytes(archive(members))
+        command = [
+            *("nice", "-n", "19", "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none"),
+            *("-accel", "tcg,thread=multi", "-cpu", cpu, "-smp", "1", "-m", str(MEMORY_MB), "-no-reboot"),
+            *("-serial", "stdio", "-kernel", str(first_kernel), "-initrd", str(initrd)),
+            *("-append", " ".join(["console=ttyS0", "panic=-1", "quiet", *words])),
+        ]
+        return _converse(command)
+
+
+def _converse(command):
+    """Run the machine; note when the jump and the second kernel's first words came."""
+    said, text, times = {"log": [], "warning": [], "failed": []}, [], {}
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    timer = threading.Timer(LIMIT, process.kill)
+    timer.start()
+    try:
+        for raw in process.stdout:
+            line = raw.decode(errors="replace").rstrip()
+            text.append(line)
+            found = re.search(r"KUPTEST (\S+) ?(.*)", line)
+            if not found:
+                continue
+            key, value = found.groups()
+            times[key] = time.monotonic()
+            if isinstance(said.get(key), list):
+                said[key].append(value)
+            else:
+                said[key] = value
+    finally:
+        timer.cancel()
+        process.kill()
+        process.wait()
+    if "jump" in times and "release" in times:
+        said["jump_to_init_s"] = f"{times['release'] - times['jump']:.2f}"
+    return said, "\n".join(text)
