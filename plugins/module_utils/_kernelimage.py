@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import struct
 from dataclasses import dataclass
 
 from . import _bzimage, _kallsyms, _kernelpatch, _kernelstub, _vmlinux
 from ._errors import KupError
-from ._files import make_directory, write_bytes
+from ._files import make_directory, read_text, write_bytes, write_file
 
 _LARGE_PAGE = 2 << 20
 
@@ -32,13 +33,12 @@ _RELOCATIONS = 0x8000
 # Never nearer to the start of the kernel's address space (CONFIG_PHYSICAL_START, as the decompressor does it).
 _LOWEST = 16 << 20
 
-# Physical address space of the kernel, and of modules beside it, is not looked at here: the loaders do that.
-
 
 @dataclass(frozen=True)
 class Kernel:
     """An image that was read and found fit to be patched."""
 
+    digest: str  # SHA-256 of the file
     image: _bzimage.BzImage
     vmlinux: _vmlinux.Vmlinux
     symbols: _kallsyms.Symbols
@@ -50,10 +50,11 @@ def read(path):
 
     :raises KupError: no such file, or anything in it is not as expected.
     """
-    image = _bzimage.parse(_content(path))
+    content = _content(path)
+    image = _bzimage.parse(content)
     vmlinux = _vmlinux.parse(image.kernel)
     symbols = _kallsyms.parse(vmlinux.memory, vmlinux.base)
-    return Kernel(image, vmlinux, symbols, _kernelpatch.find(vmlinux, symbols))
+    return Kernel(hashlib.sha256(content).hexdigest(), image, vmlinux, symbols, _kernelpatch.find(vmlinux, symbols))
 
 
 def describe(kernel):
@@ -97,20 +98,35 @@ def build(kernel):
     return b"".join((setup, head, memory, padding))
 
 
-def patched(path, cache):
-    """Return (path of the patched image, its description, whether it was made now); made once for each content of ``path``.
-
-    :param cache: directory, made if it is missing; a name in it says what the image was made of, and with which code.
-    :raises KupError: the kernel cannot be patched.
-    """
-    content = _content(path)
+def cached_path(kernel, cache):
+    """Where the patched ``kernel`` lies in the directory ``cache``: the name says what it is made of, image and code."""
     code = hashlib.sha256(_kernelstub.BOOT + _kernelstub.RESERVE).hexdigest()
-    target = f"{cache}/{hashlib.sha256(content).hexdigest()[:32]}-{code[:16]}"
-    if os.path.exists(target):
-        return target, False
-    make_directory(cache)
-    write_bytes(target, build(read(path)))
-    return target, True
+    return f"{cache}/{kernel.digest[:32]}-{code[:16]}"
+
+
+def is_cached(path):
+    """Whether the patched image at ``path`` is there, and as it was written: a kernel is not started on trust in a name."""
+    return os.path.exists(path) and read_text(f"{path}.sha256") == hashlib.sha256(_content(path)).hexdigest()
+
+
+def write(kernel, path):
+    """Patch ``kernel`` (see `build`) and write the image to ``path``, with its digest beside it."""
+    content = build(kernel)
+    make_directory(os.path.dirname(path))
+    write_bytes(path, content)
+    write_file(f"{path}.sha256", hashlib.sha256(content).hexdigest() + "\n")
+
+
+def obstacle(image):
+    """Why the running kernel of this machine could not start the patched ``image`` (see `describe`): a sentence, or None."""
+    if not image["five_level_paging"] and re.search(r"^flags\s*:.*\bla57\b", read_text("/proc/cpuinfo", ""), re.M):
+        return (
+            f"This machine runs with 5-level page tables, which {image['release']} does not know;"
+            " boot the running kernel with no5lvl first."
+        )
+    if re.search(r"\[(integrity|confidentiality)\]", read_text("/sys/kernel/security/lockdown", "")):
+        return "The kernel is locked down and takes signed images only; a patched image is not signed."
+    return None
 
 
 def _content(path):

@@ -8,6 +8,7 @@
  * overwritten by then.
  *
  * Words of the first command line:
+ *	kuptest.window=A-B	first and last byte of the memory that the second kernel is loaded to
  *	kuptest.frames=N	frames to keep
  *	kuptest.spoil=WHAT	what is to be wrong with the table: magic, digest, order, overlap, range, nonce, reserved
  *	kuptest.unchecked	load without the purgatory's check
@@ -40,14 +41,16 @@
 
 #define PAGE 4096ul
 
-/* Where kexec puts the second kernel: no frame to keep may lie below its end. */
-#define LOAD_START 0x1000000ul
-#define LOAD_END 0x14000000ul
+/* No frame to keep lies below this: the second kernel wants memory for devices and for starting processors there. */
+#define LOWEST 0x1000000ul
 
 /* Left to the second kernel when everything else is filled. */
 #define SPARE_KB 24576
 
 static char command_line[4096];
+
+/* Where kexec puts the second kernel, first and last byte: no frame to keep may lie in there. */
+static unsigned long window_start, window_end;
 
 static void say(const char *format, ...)
 {
@@ -143,7 +146,7 @@ static size_t keep_pages(struct page *pages, size_t wanted)
 		uint64_t frame = entries[i] & ((1ull << 55) - 1);
 
 		/* Runs of one to five frames, as memory that has been in use for a while has them. */
-		if (frame < LOAD_END / PAGE || kept == wanted || frame * 0x9e3779b97f4a7c15ull >> 62 == 0)
+		if (frame < LOWEST / PAGE || (frame >= window_start / PAGE && frame <= window_end / PAGE) || kept == wanted || frame * 0x9e3779b97f4a7c15ull >> 62 == 0)
 			madvise(area + i * PAGE, PAGE, MADV_DONTNEED);
 		else
 			pages[kept++] = (struct page){frame, (uint64_t *)(area + i * PAGE)};
@@ -185,8 +188,8 @@ static void load(uint64_t address, uint64_t nonce)
 	if (!child) {
 		char low[32], high[32];
 
-		snprintf(low, sizeof(low), "--mem-min=0x%lx", LOAD_START);
-		snprintf(high, sizeof(high), "--mem-max=0x%lx", LOAD_END - 1);
+		snprintf(low, sizeof(low), "--mem-min=0x%lx", window_start);
+		snprintf(high, sizeof(high), "--mem-max=0x%lx", window_end);
 		execl("/kexec", "kexec", "-c", "-l", "/kernel", "--initrd=/initrd", low, high, line,
 		      word("kuptest.unchecked") ? "--no-checks" : NULL, NULL);
 		_exit(127);
@@ -204,6 +207,8 @@ static void first(void)
 	size_t kept, count = 0, own;
 	double start;
 
+	if (!word("kuptest.window=") || sscanf(word("kuptest.window="), "%lx-%lx", &window_start, &window_end) != 2)
+		fail("window");
 	if (!pages || !runs || getentropy(&nonce, sizeof(nonce)))
 		fail("memory");
 	kept = keep_pages(pages, wanted);
@@ -253,7 +258,7 @@ static void first(void)
 	if (spoiled("range"))
 		runs[count - 1] += 1ull << 20;
 	if (spoiled("reserved"))
-		runs[0] = 0x100ull << 24 | 0x1000; /* where the second kernel itself is */
+		runs[0] = (window_start / PAGE) << 24 | (window_end - window_start) / PAGE; /* the second kernel itself */
 	for (size_t i = 0; i < own; i++) {
 		memset(lists[i], 0, PAGE);
 		memcpy(lists[i], runs + i * 512, (i + 1 == own ? count - i * 512 : 512) * 8);
@@ -351,6 +356,18 @@ static void print_symbols(void)
 		fclose(symbols);
 }
 
+static void print_place(void)
+{
+	char line[256], address[64];
+	FILE *iomem = fopen("/proc/iomem", "r");
+
+	while (iomem && fgets(line, sizeof(line), iomem))
+		if (strstr(line, "Kernel code") && sscanf(line, " %63[0-9a-f]", address) == 1)
+			say("physical %s", address);
+	if (iomem)
+		fclose(iomem);
+}
+
 static void print_direct_map(void)
 {
 	Elf64_Phdr segment;
@@ -433,6 +450,7 @@ int main(void)
 		fail("cmdline");
 	if (command_line[size - 1] == '\n')
 		command_line[size - 1] = 0;
+	/* The second kernel has no third one to load. */
 	if (access("/kernel", F_OK) == 0) {
 		first();
 	} else {
@@ -445,6 +463,7 @@ int main(void)
 		say("release %s", version);
 		say("start_s %.3f", start);
 		print_symbols();
+		print_place();
 		print_direct_map();
 		if (word("kup_ppp.table="))
 			second(word("kup_ppp.table="));

@@ -1,0 +1,70 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""Where in physical memory the next kernel is loaded.
+
+A decompressor puts the kernel at a random physical address. A patched image stays where kexec(8) puts it, which is always
+the same place: so a window is drawn by lot, and kexec(8) is held to it (``--mem-min``, ``--mem-max``, with kexec_load).
+Who keeps page frames for the next kernel keeps them out of the window: kexec does not ask whether it overwrites them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+
+from ._errors import KupError
+
+_LARGE_PAGE = 2 << 20
+# As the decompressor's lowest address: below are the areas for devices and for starting other processors.
+_LOWEST = 16 << 20
+# The loader's own segments (purgatory, boot parameters, command line) and alignment of the kernel among them.
+_BESIDE = 4 << 20
+
+
+def ram(iomem="/proc/iomem"):
+    """Ranges [start, end) of ordinary memory.
+
+    :raises KupError: the addresses are hidden; only root sees them.
+    """
+    with open(iomem, encoding="ascii") as stream:
+        found = re.findall(r"^([0-9a-f]+)-([0-9a-f]+) : System RAM$", stream.read(), re.M)
+    ranges = [(int(start, 16), int(end, 16) + 1) for start, end in found]
+    if not any(end > 1 for _start, end in ranges):
+        raise KupError(f"{iomem} shows no addresses of System RAM, expected some; run this as root.")
+    return ranges
+
+
+def size(image, initrd=None):
+    """Bytes that a window needs for the patched ``image`` and the ``initrd`` (paths)."""
+    with open(image, "rb") as stream:
+        stream.seek(0x260)  # init_size: what the kernel takes while it starts
+        kernel = int.from_bytes(stream.read(4), "little")
+    return kernel + (os.path.getsize(initrd) if initrd else 0) + _BESIDE
+
+
+def choose(ranges, needed, draw=secrets.randbelow):
+    """Draw a window.
+
+    :param ranges: of memory, [start, end).
+    :param needed: its bytes.
+    :param draw: function that returns a number below its argument.
+    :returns: (first byte, last byte), as kexec(8) wants them.
+    :raises KupError: no range is large enough.
+    """
+    needed = -(-needed // _LARGE_PAGE) * _LARGE_PAGE
+    slots = []
+    for start, end in ranges:
+        first = max(-(-start // _LARGE_PAGE) * _LARGE_PAGE, _LOWEST)
+        slots.append((first, max(0, (end - needed - first) // _LARGE_PAGE + 1)))
+    number = sum(count for _first, count in slots)
+    if not number:
+        raise KupError(f"No range of memory has {needed >> 20} MiB for the next kernel, expected one above 16 MiB.")
+    lot = draw(number)
+    for first, count in slots:
+        if lot < count:
+            return first + lot * _LARGE_PAGE, first + lot * _LARGE_PAGE + needed - 1
+        lot -= count
+    raise AssertionError("unreachable: the lot is below the number of slots")

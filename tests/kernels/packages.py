@@ -1,0 +1,95 @@
+"""Every kernel package that the mirror serves: all of the cloud flavour, and the newest generic one of each series."""
+
+import functools
+import pathlib
+import re
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+
+REPO = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPO / "molecule" / "lab"))
+
+import mirror  # noqa: E402
+
+# Where kernels are: (archive, suite), oldest release first. A release that is in several suites counts once.
+SUITES = (
+    *(("main", "bullseye"), ("security", "bullseye-security"), ("main", "bookworm"), ("security", "bookworm-security")),
+    *(("main", "bookworm-backports"), ("main", "trixie"), ("security", "trixie-security")),
+    *(("main", "trixie-backports"), ("main", "forky"), ("main", "sid"), ("main", "experimental")),
+)
+
+
+@dataclass(frozen=True)
+class Package:
+    """A package with an image in it; from 6.19 on that is linux-binary, before linux-image."""
+
+    release: str
+    version: str
+    suite: mirror.Suite
+    path: str
+
+    @property
+    def series(self):
+        return re.match(r"\d+\.\d+", self.release)[0]
+
+    @property
+    def is_cloud(self):
+        return self.release.endswith("-cloud-amd64")
+
+
+def _older_first(one, other):
+    if one.version == other.version:
+        return 0
+    older = subprocess.run(["dpkg", "--compare-versions", one.version, "lt", other.version], check=False).returncode == 0
+    return -1 if older else 1
+
+
+def _listed():
+    main, security = mirror.archives()
+    found = {}
+    for archive, name in SUITES:
+        suite = mirror.Suite(main if archive == "main" else security, name)
+        for stanza in mirror.packages(suite, r"linux-(?:image|binary)-\d[^ \n]*-amd64"):
+            match = re.fullmatch(r"linux-(?:image|binary)-(\d+\.\d+[^ ]*?-(?:cloud-)?amd64)", stanza["Package"])
+            # An image package of a few kilobytes only depends on the one that has the image.
+            if match and not re.search(r"-(rt|dbg|unsigned)", match[1]) and int(stanza["Size"]) > 1 << 20:
+                found.setdefault(match[1], Package(match[1], stanza["Version"], suite, stanza["Filename"]))
+    return sorted(found.values(), key=functools.cmp_to_key(_older_first))
+
+
+def wanted():
+    """All packages to try, oldest first."""
+    listed = _listed()
+    generic = {package.series: package for package in listed if not package.is_cloud}
+    return [package for package in listed if package.is_cloud or package is generic[package.series]]
+
+
+def image(package, cache):
+    """Path of the package's kernel image in ``cache``, downloaded if it is not there; None if the mirror has lost it."""
+    target = cache / f"vmlinuz-{package.release}"
+    if target.exists():
+        return target
+    cache.mkdir(parents=True, exist_ok=True)
+    deb = cache / "package.deb"
+    try:
+        urllib.request.urlretrieve(package.suite.url(package.path), deb)
+    except urllib.error.HTTPError as error:
+        if error.code == 404:
+            return None
+        raise
+    new = cache / "image.new"
+    with new.open("wb") as stream:
+        unpack = subprocess.Popen(["dpkg-deb", "--fsys-tarfile", str(deb)], stdout=subprocess.PIPE)
+        # In /boot, and from 7.2 on in /usr/lib/modules.
+        subprocess.run(
+            ["tar", "--extract", "--to-stdout", "--wildcards", "*/vmlinuz*"], stdin=unpack.stdout, stdout=stream, check=True
+        )
+        unpack.stdout.close()
+        if unpack.wait():
+            raise OSError(f"{deb} cannot be unpacked.")
+    deb.unlink()
+    new.rename(target)
+    return target
