@@ -44,7 +44,9 @@ def layouts(btf, wanted):
     :raises KupError: not BTF, or BTF with parts that are not known.
     """
     if len(btf) < 24 or struct.unpack_from("<HB", btf) != (_MAGIC, 1):
-        raise KupError("The kernel has no type information (BTF), expected CONFIG_DEBUG_INFO_BTF; this kernel is not supported.")
+        raise KupError(
+            "The kernel has no type information (BTF), expected CONFIG_DEBUG_INFO_BTF; this kernel is not supported."
+        )
     head, types_at, types_size, names_at, names_size = struct.unpack_from("<5I", btf, 4)
     types = btf[head + types_at : head + types_at + types_size]
     names = btf[head + names_at : head + names_at + names_size]
@@ -82,7 +84,9 @@ def _structures(types):
         kind, members = info >> 24 & 0x1F, info & 0xFFFF
         at += 12
         if kind not in _FOLLOWS:
-            raise KupError(f"The kernel's type information has the kind {kind}, expected 1 to 19; this kernel is not supported.")
+            raise KupError(
+                f"The kernel's type information has the kind {kind}, expected 1 to 19; this kernel is not supported."
+            )
         if kind == _STRUCT:
             yield name_at, info >> 31, members, size, at
         always, each = _FOLLOWS[kind]

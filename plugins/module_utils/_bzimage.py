@@ -86,7 +86,9 @@ def parse(image):
     if len(image) > LARGEST_IMAGE:
         raise KupError(f"The image has {len(image)} bytes, expected a kernel of at most {LARGEST_IMAGE}.")
     if len(image) < 0x1000 or image[0x202:0x206] != b"HdrS" or field(image, "<H", BOOT_FLAG) != 0xAA55:
-        raise KupError("The file has no setup header, expected a bzImage for x86; take the vmlinuz of a kernel package.")
+        raise KupError(
+            "The file has no setup header, expected a bzImage for x86; take the vmlinuz of a kernel package."
+        )
     protocol, flags = field(image, "<H", PROTOCOL), field(image, "<H", XLOADFLAGS)
     if protocol < OLDEST_PROTOCOL:
         raise KupError(f"The image speaks boot protocol {protocol >> 8}.{protocol & 255}, expected 2.15 or later.")
@@ -96,7 +98,9 @@ def parse(image):
     start = setup_size + field(image, "<I", PAYLOAD_OFFSET)
     end = start + field(image, "<I", PAYLOAD_LENGTH)
     if not setup_size <= start < end - 8 or end > len(image):
-        raise KupError(f"The image's payload is said to lie at {start}..{end}, expected a place in its {len(image)} bytes.")
+        raise KupError(
+            f"The image's payload is said to lie at {start}..{end}, expected a place in its {len(image)} bytes."
+        )
     compression, kernel = _unpack(image[start:end])
     return BzImage(image[:setup_size], _version(image[:setup_size]), compression, kernel)
 
@@ -117,7 +121,9 @@ def _unpack(payload):
         if payload.startswith(magic):
             kernel = unpack(payload[:-4], size)
             if len(kernel) != size:
-                raise KupError(f"The {name} payload unpacks to {len(kernel)} bytes, expected {size}; the file is damaged.")
+                raise KupError(
+                    f"The {name} payload unpacks to {len(kernel)} bytes, expected {size}; the file is damaged."
+                )
             return name, kernel
     raise KupError(f"The payload begins with {payload[:6].hex()}, expected LZ4 (legacy), XZ or zstd.")
 

@@ -39,7 +39,7 @@ class Symbols:
         self.layout = layout
         self._addresses = {}
         self._ambiguous = set()
-        for name, address in zip(names, addresses):
+        for name, address in zip(names, addresses, strict=True):
             if self._addresses.setdefault(name, address) != address:
                 self._ambiguous.add(name)
 
@@ -86,7 +86,9 @@ def parse(memory, base):
             if names and _is_right(names, addresses, base, len(memory)):
                 found[layout, names_at] = names, addresses
     if len(found) != 1:
-        raise KupError(f"The kernel's symbols fit {len(found)} of the known layouts, expected one; this kernel is not supported.")
+        raise KupError(
+            f"The kernel's symbols fit {len(found)} of the known layouts, expected one; this kernel is not supported."
+        )
     ((layout, _at), (names, addresses)) = found.popitem()
     return Symbols(layout, [name[1:] for name in names], addresses)
 
@@ -189,7 +191,7 @@ def _candidates(memory, base, names_at, index_end, count):
         relative = struct.unpack_from("<Q", memory, behind)[0]
         yield "6.4", _with_absolute(offsets, relative)
         yield "6.15", [relative + (offset & 0xFFFFFFFF) for offset in offsets]
-        yield "7.0", [base + place + offset for place, offset in zip(range(index_end, end, 4), offsets)]
+        yield "7.0", [base + place + offset for place, offset in zip(range(index_end, end, 4), offsets, strict=True)]
 
 
 def _with_absolute(offsets, relative):
@@ -198,7 +200,7 @@ def _with_absolute(offsets, relative):
 
 def _is_right(names, addresses, base, size):
     """Whether the kernel's first byte has the address that it must have, and nearly everything else lies in order behind it."""
-    if base not in (address for name, address in zip(names, addresses) if name[1:] == "_text"):
+    if base not in (address for name, address in zip(names, addresses, strict=True) if name[1:] == "_text"):
         return False
     inside = sum(base <= address <= base + 2 * size for address in addresses)
     return inside > len(addresses) * 0.9

@@ -59,10 +59,12 @@ def find(vmlinux, symbols):
         _inside(vmlinux, symbols[name], name)
     call = _find_call(vmlinux, symbols)
     room, size = _find_room(vmlinux, symbols)
-    for places, width in zip(vmlinux.relocations, (8, 4, 4)):
+    for places, width in zip(vmlinux.relocations, (8, 4, 4), strict=True):
         for start, length in ((call - vmlinux.base, 5), (room - vmlinux.base, size)):
             if any(start - width < place < start + length for place in places):
-                raise KupError(f"The kernel has a relocation at {start + vmlinux.base:#x}, expected none where it is changed.")
+                raise KupError(
+                    f"The kernel has a relocation at {start + vmlinux.base:#x}, expected none where it is changed."
+                )
     return Place(call, room, size)
 
 
@@ -70,7 +72,9 @@ def apply(vmlinux, symbols, place):
     """Write the reservation to its ``place`` in the kernel's memory."""
     code = bytearray(_kernelstub.RESERVE)
     if not code.startswith(_MAGIC):
-        raise KupError(f"The reservation's code begins with {bytes(code[:8])!r}, expected {_MAGIC!r}; install the collection anew.")
+        raise KupError(
+            f"The reservation's code begins with {bytes(code[:8])!r}, expected {_MAGIC!r}; install the collection anew."
+        )
     distances = [symbols[name] - place.room for name in (*_SYMBOLS, _printk(symbols))]
     struct.pack_into("<7i", code, len(_MAGIC), *distances, place.room_size)
     start = place.room - vmlinux.base
@@ -88,13 +92,17 @@ def _check_layouts(btf):
         if name not in found:
             raise KupError(f"The kernel's type information has no single struct {name}; this kernel is not supported.")
         if found[name] != expected:
-            raise KupError(f"The kernel has the struct {name} {found[name]}, expected {expected}; this kernel is not supported.")
+            raise KupError(
+                f"The kernel has the struct {name} {found[name]}, expected {expected}; this kernel is not supported."
+            )
 
 
 def _inside(vmlinux, address, name):
     offset = address - vmlinux.base
     if not 0 <= offset < vmlinux.span:
-        raise KupError(f"The kernel has {name} at {address:#x}, expected a place in its {vmlinux.span} bytes at {vmlinux.base:#x}.")
+        raise KupError(
+            f"The kernel has {name} at {address:#x}, expected a place in its {vmlinux.span} bytes at {vmlinux.base:#x}."
+        )
     return offset
 
 
@@ -110,7 +118,9 @@ def _find_call(vmlinux, symbols):
             found.append(at)
         at = vmlinux.memory.find(b"\xe8", at + 1, end - 4)
     if len(found) != 1:
-        raise KupError(f"The kernel's {CALLER} calls {HOOKED} {len(found)} times, expected once; this kernel is not supported.")
+        raise KupError(
+            f"The kernel's {CALLER} calls {HOOKED} {len(found)} times, expected once; this kernel is not supported."
+        )
     return vmlinux.base + found[0]
 
 
@@ -130,5 +140,7 @@ def _find_room(vmlinux, symbols):
             f" expected both, and {need} bytes more, in one large page; there is no room for the reservation."
         )
     if border > len(vmlinux.memory) or any(memoryview(vmlinux.memory)[start:border]):
-        raise KupError(f"The kernel has no free memory at {vmlinux.base + start:#x}, expected zeros up to the next 2 MiB border.")
+        raise KupError(
+            f"The kernel has no free memory at {vmlinux.base + start:#x}, expected zeros up to the next 2 MiB border."
+        )
     return vmlinux.base + start, border - start

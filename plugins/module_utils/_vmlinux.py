@@ -59,7 +59,9 @@ def parse(kernel):
     if ph_at + ph_size * ph_count > len(kernel) or not sh_count or end > len(kernel) or names >= sh_count:
         raise KupError("The vmlinux has headers outside of its file; the image is damaged.")
     segments = [
-        segment for segment in struct.iter_unpack("<IIQQQQQQ", kernel[ph_at : ph_at + 56 * ph_count]) if segment[0] == _PT_LOAD
+        segment
+        for segment in struct.iter_unpack("<IIQQQQQQ", kernel[ph_at : ph_at + 56 * ph_count])
+        if segment[0] == _PT_LOAD
     ]
     base, start, memory, span = _lay_out(kernel, segments)
     if not start <= entry < start + len(memory):
@@ -81,13 +83,17 @@ def _lay_out(kernel, segments):
         raise KupError("The vmlinux has no segment to load; the image is damaged.")
     base, start = segments[0][3], segments[0][4]
     if not KERNEL_MAP <= base < KERNEL_MAP + KERNEL_SPACE or base - KERNEL_MAP != start or start % (2 << 20):
-        raise KupError(f"The vmlinux is linked at {base:#x} and loaded at {start:#x}, expected the kernel's own addresses.")
+        raise KupError(
+            f"The vmlinux is linked at {base:#x} and loaded at {start:#x}, expected the kernel's own addresses."
+        )
     memory, span = bytearray(), 0
     for _type, _flags, offset, virtual, physical, in_file, in_memory, _align in segments:
         at = physical - start
         # The area of per-CPU variables, linked at 0 up to 6.14, is the only one that does not run where it is loaded.
         if virtual not in (0, base + at) or at < span or in_file > in_memory or offset + in_file > len(kernel):
-            raise KupError(f"The vmlinux has a segment at {virtual:#x} that overlaps or leaves the rest; the image is damaged.")
+            raise KupError(
+                f"The vmlinux has a segment at {virtual:#x} that overlaps or leaves the rest; the image is damaged."
+            )
         if at + in_memory > KERNEL_SPACE:
             raise KupError(f"The vmlinux takes {at + in_memory} bytes of memory, expected at most {KERNEL_SPACE}.")
         memory.extend(bytes(at - len(memory)))
@@ -129,7 +135,9 @@ def _relocations(words, base, span):
     except ValueError:
         pass
     if len(ends) not in (2, 3) or ends[0] != 0:
-        raise KupError(f"The kernel's relocations come in {len(ends)} lists, expected two or three; this layout is unknown.")
+        raise KupError(
+            f"The kernel's relocations come in {len(ends)} lists, expected two or three; this layout is unknown."
+        )
     wide = places[1 : ends[1]]
     narrow = places[ends[-1] + 1 :]
     negative = places[ends[1] + 1 : ends[-1]]

@@ -12,6 +12,8 @@
  *	kuptest.frames=N	frames to keep
  *	kuptest.spoil=WHAT	what is to be wrong with the table: magic, digest, order, overlap, range, nonce, reserved
  *	kuptest.unchecked	load without the purgatory's check
+ *	kuptest.file		load with kexec_file_load, which chooses the place itself: only with kuptest.stock
+ *	kuptest.nokaslr		start the second kernel with nokaslr
  *	kuptest.stock		do not name a table to the second kernel: what its start costs without one
  * Results are lines "KUPTEST key value" on the console.
  */
@@ -180,7 +182,7 @@ static void load(uint64_t address, uint64_t nonce)
 	int status = -1;
 	pid_t child;
 
-	snprintf(line, sizeof(line), "--command-line=console=ttyS0 panic=-1 quiet");
+	snprintf(line, sizeof(line), "--command-line=console=ttyS0 panic=-1 quiet%s", word("kuptest.nokaslr") ? " nokaslr" : "");
 	if (!word("kuptest.stock"))
 		snprintf(line + strlen(line), sizeof(line) - strlen(line), " kup_ppp.table=0x%" PRIx64 ",0x%" PRIx64, address,
 			 nonce);
@@ -190,6 +192,8 @@ static void load(uint64_t address, uint64_t nonce)
 
 		snprintf(low, sizeof(low), "--mem-min=0x%lx", window_start);
 		snprintf(high, sizeof(high), "--mem-max=0x%lx", window_end);
+		if (word("kuptest.file"))
+			execl("/kexec", "kexec", "-s", "-l", "/kernel", "--initrd=/initrd", line, NULL);
 		execl("/kexec", "kexec", "-c", "-l", "/kernel", "--initrd=/initrd", low, high, line,
 		      word("kuptest.unchecked") ? "--no-checks" : NULL, NULL);
 		_exit(127);

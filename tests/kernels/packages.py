@@ -43,7 +43,9 @@ class Package:
 def _older_first(one, other):
     if one.version == other.version:
         return 0
-    older = subprocess.run(["dpkg", "--compare-versions", one.version, "lt", other.version], check=False).returncode == 0
+    older = (
+        subprocess.run(["dpkg", "--compare-versions", one.version, "lt", other.version], check=False).returncode == 0
+    )
     return -1 if older else 1
 
 
@@ -85,7 +87,10 @@ def image(package, cache):
         unpack = subprocess.Popen(["dpkg-deb", "--fsys-tarfile", str(deb)], stdout=subprocess.PIPE)
         # In /boot, and from 7.2 on in /usr/lib/modules.
         subprocess.run(
-            ["tar", "--extract", "--to-stdout", "--wildcards", "*/vmlinuz*"], stdin=unpack.stdout, stdout=stream, check=True
+            ["tar", "--extract", "--to-stdout", "--wildcards", "*/vmlinuz*"],
+            stdin=unpack.stdout,
+            stdout=stream,
+            check=True,
         )
         unpack.stdout.close()
         if unpack.wait():

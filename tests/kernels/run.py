@@ -20,12 +20,12 @@ import packages
 
 sys.path.insert(0, str(packages.REPO / "build" / "collections"))
 
-from ansible_collections.kup.fleet.plugins.module_utils import (  # noqa: E402
+from ansible_collections.kup.fleet.plugins.module_utils import (
     _kernelimage,
     _kernelstub,
     _loadwindow,
 )
-from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError  # noqa: E402
+from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 
 RESULTS = machine.HERE / "results.jsonl"
 TABLE = packages.REPO / "docs" / "kernels.md"
@@ -106,7 +106,11 @@ def try_one(package, image, first, init, compare):
         patched = pathlib.Path(scratch) / "image"
         patched.write_bytes(content)
         said = boot(first, patched, init, [f"kuptest.frames={FRAMES}"], row["five_level_paging"])
-    row |= {key: said[key] for key in ("frames", "runs", "right", "wrong", "filled", "start_s", "jump_to_init_s") if key in said}
+    row |= {
+        key: said[key]
+        for key in ("frames", "runs", "right", "wrong", "filled", "start_s", "jump_to_init_s")
+        if key in said
+    }
     row["kaslr"] = kaslr(said)
     if compare:
         stock = boot(first, image, init, ["kuptest.frames=1000", "kuptest.stock"], row["five_level_paging"])
@@ -117,7 +121,12 @@ def try_one(package, image, first, init, compare):
 
 def line(row):
     """One row of the table."""
-    cells = [row["release"], f"{row['package']} ({row['suite']})", row.get("compression", ""), row.get("kallsyms_layout", "")]
+    cells = [
+        row["release"],
+        f"{row['package']} ({row['suite']})",
+        row.get("compression", ""),
+        row.get("kallsyms_layout", ""),
+    ]
     cells.append(f"{row['room_bytes'] >> 10} KiB" if "room_bytes" in row else "")
     cells.append(f"{row['right']} / {row['wrong']}" if "right" in row else "")
     cells += [row.get("jump_to_init_s", ""), row.get("stock_jump_to_init_s") or "", ", ".join(row.get("kaslr", []))]
@@ -142,7 +151,11 @@ def main():
     options = parser.parse_args()
     if options.table:
         # In order of the series; within one, as they were tried.
-        write_table(sorted(results().values(), key=lambda row: [int(n) for n in re.match(r"(\d+)\.(\d+)", row["release"]).groups()]))
+        write_table(
+            sorted(
+                results().values(), key=lambda row: [int(n) for n in re.match(r"(\d+)\.(\d+)", row["release"]).groups()]
+            )
+        )
         return 0
     wanted = packages.wanted()
     newest = {(package.series, package.is_cloud): package for package in wanted}

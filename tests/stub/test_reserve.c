@@ -302,6 +302,16 @@ static void check_refusals(void)
 	SPOIL_RUN(kup_run_first(run) << 24 | 0xffffff, "run is not free memory");
 	SPOIL_RUN(~0ull, "run is not free memory");
 	SPOIL_RUN(0, "number of frames is wrong");
+	/* An empty run ends nothing, even if the sum of those before it is right. */
+	table->frames = 0;
+	for (uint64_t i = 0; i < 10; i++)
+		table->frames += kup_run_frames(*run_of(table, i));
+	run = *first;
+	*first = 0;
+	table->digest = digest(table);
+	expect("number of frames is wrong", table);
+	*first = run;
+	*table = good;
 	/* A table that does not keep its own header: another frame is kept in its place. */
 	for (uint64_t i = 0; i + 1 < good.runs; i++) {
 		uint64_t *one = run_of(table, i);

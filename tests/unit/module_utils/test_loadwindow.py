@@ -1,0 +1,55 @@
+"""The window that the next kernel is loaded to: inside memory, large enough, every place as likely as the other."""
+
+import struct
+
+import pytest
+
+from ansible_collections.kup.fleet.plugins.module_utils import _loadwindow
+from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+
+MIB = 1 << 20
+
+IOMEM = """00001000-0009fbff : System RAM
+000a0000-000bffff : PCI Bus 0000:00
+00100000-3ffdefff : System RAM
+  02000000-02ffffff : Kernel code
+fec00000-fec003ff : IOAPIC 0
+100000000-13fffffff : System RAM
+"""
+
+
+def test_memory_of_a_machine(tmp_path):
+    path = tmp_path / "iomem"
+    path.write_text(IOMEM)
+    assert _loadwindow.ram(str(path)) == [(0x1000, 0x9FC00), (0x100000, 0x3FFDF000), (0x100000000, 0x140000000)]
+    path.write_text("00000000-00000000 : System RAM\n")
+    with pytest.raises(KupError, match="run this as root"):
+        _loadwindow.ram(str(path))
+
+
+def test_size(tmp_path):
+    image, initrd = tmp_path / "image", tmp_path / "initrd"
+    image.write_bytes(bytes(0x260) + struct.pack("<I", 60 * MIB) + bytes(100))
+    initrd.write_bytes(bytes(1000))
+    assert _loadwindow.size(image) == 64 * MIB
+    assert _loadwindow.size(image, initrd) == 64 * MIB + 1000
+
+
+def test_every_place_once():
+    ranges = [(0x1000, 0x9FC00), (MIB, 24 * MIB + 5), (64 * MIB + 1, 71 * MIB), (100 * MIB, 104 * MIB)]
+    drawn = []
+    number = []
+
+    def draw(count):
+        number.append(count)
+        return len(drawn)
+
+    while not number or len(drawn) < number[0]:
+        drawn.append(_loadwindow.choose(ranges, 4 * MIB - 100, draw))
+    assert drawn == [(first * MIB, first * MIB + 4 * MIB - 1) for first in (16, 18, 20, 66, 100)]
+    assert set(number) == {5}
+
+
+def test_no_place():
+    with pytest.raises(KupError, match="has 64 MiB"):
+        _loadwindow.choose([(0, 64 * MIB)], 63 * MIB)
