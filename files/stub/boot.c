@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
 /*
  * What a patched bzImage has in place of the decompressor: the kernel lies behind this code, unpacked, where it will run.
  *

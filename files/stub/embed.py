@@ -10,7 +10,7 @@ HEAD = '''# Copyright (c) 2026, the kup.fleet authors
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""Machine code for patched kernels, as `make -C files/stub` has built it from the sources there (GPL-2.0-or-later)."""
+"""Machine code for patched kernels, as `make -C files/stub` has built it from the sources there (GPL-2.0-or-later OR BSD-2-Clause)."""
 
 from __future__ import annotations
 

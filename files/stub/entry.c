@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
 /*
  * Called by setup_arch() in place of e820__memblock_setup(): call that, then reserve the frames of the table.
  *

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
  * The kernel's early memory map (include/linux/memblock.h), as it has been from 5.10 to 7.3. The patcher compares it with
  * the type information (BTF) of each kernel and refuses one that has another.

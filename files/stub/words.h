@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /* Words of a kernel command line. */
 #ifndef KUP_WORDS_H
 #define KUP_WORDS_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /* XXH64 (seed 0) of whole 32-byte stripes: the kernel's xxh64() gives the same for the same bytes. */
 #ifndef KUP_XXH64_H
 #define KUP_XXH64_H

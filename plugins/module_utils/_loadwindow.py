@@ -22,6 +22,8 @@ _LARGE_PAGE = 2 << 20
 _LOWEST = 16 << 20
 # The loader's own segments (purgatory, boot parameters, command line) and alignment of the kernel among them.
 _BESIDE = 4 << 20
+# struct memblock_region
+_REGION = 24
 
 
 def ram(iomem="/proc/iomem"):
@@ -37,12 +39,16 @@ def ram(iomem="/proc/iomem"):
     return ranges
 
 
-def size(image, initrd=None):
-    """Bytes that a window needs for the patched ``image`` and the ``initrd`` (paths)."""
+def size(image, initrd=None, runs=0):
+    """Bytes that a window needs for the patched ``image`` and the ``initrd`` (paths).
+
+    :param runs: of page frames that are kept at most. What the segments leave free in the window is one piece, however
+        the rest of the memory is scattered: there the new kernel's list of reserved memory finds room.
+    """
     with open(image, "rb") as stream:
         stream.seek(0x260)  # init_size: what the kernel takes while it starts
         kernel = int.from_bytes(stream.read(4), "little")
-    return kernel + (os.path.getsize(initrd) if initrd else 0) + _BESIDE
+    return kernel + (os.path.getsize(initrd) if initrd else 0) + runs * _REGION + _BESIDE
 
 
 def choose(ranges, needed, draw=secrets.randbelow):

@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: kup_kernel_image
 short_description: Explain a kernel image, or patch it so that it keeps page frames of the kernel before it
-version_added: 0.2.0
+version_added: 0.1.0
 description:
   - Unpacks a distribution's kernel image (C(vmlinuz)), finds the one place where a reservation of page frames can be put
     into it, and writes an image that kexec boots and that reserves the frames of a table which the old kernel leaves.

@@ -33,6 +33,7 @@ def test_size(tmp_path):
     initrd.write_bytes(bytes(1000))
     assert _loadwindow.size(image) == 64 * MIB
     assert _loadwindow.size(image, initrd) == 64 * MIB + 1000
+    assert _loadwindow.size(image, initrd, 100000) == 64 * MIB + 1000 + 2400000
 
 
 def test_every_place_once():
