@@ -48,7 +48,7 @@ def _kexec():
         yield str(path).lstrip("/"), 0o100755, path.read_bytes()
 
 
-def jump(first_kernel, patched, init, words, cpu="max"):
+def jump(first_kernel, patched, init, words, cpu="max", processors=1):
     """Start ``first_kernel``, which jumps into ``patched``.
 
     :param words: of the first kernel's command line, for init.c.
@@ -66,7 +66,7 @@ def jump(first_kernel, patched, init, words, cpu="max"):
         initrd.write_bytes(archive(members))
         command = [
             *("nice", "-n", "19", "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none"),
-            *("-accel", "tcg,thread=multi", "-cpu", cpu, "-smp", "1", "-m", str(MEMORY_MB), "-no-reboot"),
+            *("-accel", "tcg,thread=multi", "-cpu", cpu, "-smp", str(processors), "-m", str(MEMORY_MB), "-no-reboot"),
             *("-serial", "stdio", "-kernel", str(first_kernel), "-initrd", str(initrd)),
             *("-append", " ".join(["console=ttyS0", "panic=-1", "quiet", *words])),
         ]
