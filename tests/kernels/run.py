@@ -45,7 +45,8 @@ frames with a pattern and a table of them. The new kernel's only process filled 
 compared every byte of every frame.
 
 *start* is the time from the jump to the first process of the new kernel; *stock* is that of the distribution's own
-image on the same machine (newest kernel of a series only). Compare inside one line: these are seconds of an emulator.
+image on the same machine (newest kernel of a series only). Compare inside one line, and with care: these are seconds of
+an emulator on a machine that did other work beside.
 *text*, *place* and *direct map* say that KASLR chose another virtual address, another physical address and another
 base of the direct map than without it.
 
