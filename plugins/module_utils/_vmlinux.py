@@ -7,9 +7,15 @@
 from __future__ import annotations
 
 import array
-import struct
+import io
 import sys
 from dataclasses import dataclass
+
+try:
+    from elftools.common.exceptions import ELFError
+    from elftools.elf.elffile import ELFFile
+except ImportError:  # on a controller that only hands this library on
+    ELFFile = ELFError = None
 
 from ._errors import KupError
 
@@ -17,9 +23,8 @@ from ._errors import KupError
 KERNEL_MAP = 0xFFFFFFFF80000000
 KERNEL_SPACE = 1 << 30
 
-_PT_LOAD = 1
-_EM_X86_64 = 62
-_SHT_NOBITS = 8
+# Segments, and sections; a kernel has five and about forty.
+_MOST = 256
 
 
 @dataclass(frozen=True)
@@ -48,47 +53,65 @@ def parse(kernel):
 
     :raises KupError: not an x86-64 executable in one piece of memory, or its relocations are not as expected.
     """
-    if kernel[:6] != b"\x7fELF\x02\x01" or len(kernel) < 64:
+    if ELFFile is None:
+        raise KupError("The Python library elftools is missing; install the package python3-pyelftools.")
+    if kernel[:6] != b"\x7fELF\x02\x01":
         raise KupError("The payload is not a 64-bit ELF file, expected a vmlinux.")
-    kind, machine, _version, entry, ph_at, sh_at, _flags, _size, ph_size, ph_count, sh_size, sh_count, names = (
-        struct.unpack_from("<HHIQQQIHHHHHH", kernel, 16)
-    )
-    end = sh_at + sh_size * sh_count
-    if kind != 2 or machine != _EM_X86_64 or ph_size != 56 or sh_size != 64 or not 0 < ph_count < 32:
-        raise KupError(f"The vmlinux has ELF type {kind} and machine {machine}, expected an executable for x86-64.")
-    if ph_at + ph_size * ph_count > len(kernel) or not sh_count or end > len(kernel) or names >= sh_count:
+    try:
+        elf = ELFFile(io.BytesIO(kernel))
+        head, segments, sections, end = elf.header, *_parts(elf)
+        btf = elf.get_section_by_name(".BTF")
+    # What pyelftools raises for a broken file depends on where it is broken.
+    except (ELFError, ValueError, KeyError, AttributeError, TypeError) as error:
+        raise KupError(f"The vmlinux cannot be read as an ELF file ({error}); the image is damaged.") from error
+    if head["e_type"] != "ET_EXEC" or head["e_machine"] != "EM_X86_64":
+        raise KupError(
+            f"The vmlinux has ELF type {head['e_type']} and machine {head['e_machine']}, expected an executable for x86-64."
+        )
+    if not sections or end > len(kernel):
         raise KupError("The vmlinux has headers outside of its file; the image is damaged.")
-    segments = [
-        segment
-        for segment in struct.iter_unpack("<IIQQQQQQ", kernel[ph_at : ph_at + 56 * ph_count])
-        if segment[0] == _PT_LOAD
-    ]
     base, start, memory, span = _lay_out(kernel, segments)
-    if not start <= entry < start + len(memory):
-        raise KupError(f"The vmlinux begins at {entry:#x}, expected an address in its first segment.")
-    sections = list(struct.iter_unpack("<IIQQQQIIQQ", kernel[sh_at:end]))
+    if not start <= head["e_entry"] < start + len(memory):
+        raise KupError(f"The vmlinux begins at {head['e_entry']:#x}, expected an address in its first segment.")
     return Vmlinux(
         base=base,
-        entry=entry - start,
+        entry=head["e_entry"] - start,
         memory=memory,
         span=span,
-        btf=_section(kernel, sections, names, b".BTF"),
+        btf=_content(kernel, btf.header) if btf else b"",
         relocations=_relocations(kernel[end:], base, span),
     )
+
+
+def _parts(elf):
+    """Return (segments to load, number of sections, place of the first byte after the file's headers)."""
+    if elf.num_segments() > _MOST or elf.num_sections() > _MOST:
+        raise KupError(f"The vmlinux has more than {_MOST} segments or sections; the image is damaged.")
+    segments = [segment.header for segment in elf.iter_segments() if segment.header["p_type"] == "PT_LOAD"]
+    return segments, elf.num_sections(), elf.header["e_shoff"] + elf.header["e_shentsize"] * elf.num_sections()
+
+
+def _content(kernel, section):
+    offset, size = section["sh_offset"], section["sh_size"]
+    if section["sh_type"] == "SHT_NOBITS" or offset + size > len(kernel):
+        raise KupError("The vmlinux has its .BTF outside of the file; the image is damaged.")
+    return kernel[offset : offset + size]
 
 
 def _lay_out(kernel, segments):
     """Return (virtual address, physical address, memory, span) of the whole."""
     if not segments:
         raise KupError("The vmlinux has no segment to load; the image is damaged.")
-    base, start = segments[0][3], segments[0][4]
+    base, start = segments[0]["p_vaddr"], segments[0]["p_paddr"]
     if not KERNEL_MAP <= base < KERNEL_MAP + KERNEL_SPACE or base - KERNEL_MAP != start or start % (2 << 20):
         raise KupError(
             f"The vmlinux is linked at {base:#x} and loaded at {start:#x}, expected the kernel's own addresses."
         )
     memory, span = bytearray(), 0
-    for _type, _flags, offset, virtual, physical, in_file, in_memory, _align in segments:
-        at = physical - start
+    for segment in segments:
+        offset, virtual = segment["p_offset"], segment["p_vaddr"]
+        in_file, in_memory = segment["p_filesz"], segment["p_memsz"]
+        at = segment["p_paddr"] - start
         # The area of per-CPU variables, linked at 0 up to 6.14, is the only one that does not run where it is loaded.
         if virtual not in (0, base + at) or at < span or in_file > in_memory or offset + in_file > len(kernel):
             raise KupError(
@@ -100,18 +123,6 @@ def _lay_out(kernel, segments):
         memory += kernel[offset : offset + in_file]
         span = at + in_memory
     return base, start, memory, span
-
-
-def _section(kernel, sections, names, wanted):
-    """Content of the section called ``wanted``; empty if there is none."""
-    names_at, names_size = sections[names][4:6]
-    table = kernel[names_at : names_at + names_size]
-    for name, kind, _flags, _address, offset, size, *_rest in sections:
-        if kind != _SHT_NOBITS and table[name : name + len(wanted) + 1] == wanted + b"\0":
-            if offset + size > len(kernel):
-                raise KupError(f"The vmlinux has its {wanted.decode()} outside of the file; the image is damaged.")
-            return kernel[offset : offset + size]
-    return b""
 
 
 def _relocations(words, base, span):

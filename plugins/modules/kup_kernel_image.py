@@ -34,6 +34,8 @@ options:
         that was put into it.
     type: path
     default: /var/lib/kup/patched
+requirements:
+  - python3-pyelftools, on the machine that reads the image
 attributes:
   check_mode:
     description: Can run in check mode and say whether an image would be written.
