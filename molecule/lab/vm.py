@@ -17,7 +17,7 @@ from command import LabError, say
 TRANSLATED_MIB = 64
 
 # Without cmpxchg16b: QEMU 7.2 may come out of it with wrong flags (direction and alignment check among them), and the
-# kernel, which uses it to allocate memory, panics. Rare, and worse with less room for translated code.
+# kernel, which uses it to allocate memory, panics.
 CPU = "max,-cx16"
 
 
