@@ -113,7 +113,7 @@ def checks(venv: Path, only_scenario: str) -> list[Check]:
                 "vm",
                 name,
                 ("molecule", "test", "--scenario-name", name, "--destroy", "always"),
-                limit=1500,
+                limit=1800,
                 environment={"MOLECULE_EPHEMERAL_DIRECTORY": str(REPO / "build" / "molecule" / name)},
                 undo=("molecule", "destroy", "--scenario-name", name),
             )

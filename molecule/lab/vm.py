@@ -12,9 +12,9 @@ from command import LabError, say
 
 # Room for translated code, in MiB. A new kernel overwrites the pages of the old one, and QEMU then drops what it had
 # translated from them piece by piece, each piece with a walk over a whole cache: with its default of 1 GiB, full of the
-# leftovers of every process that ever ran, a kexec took 3 to 120 s. A small buffer is thrown away as a whole; one below 64
-# makes everything else slower.
-TRANSLATED_MIB = 64
+# leftovers of every process that ever ran, a kexec took 3 to 120 s. A smaller buffer is thrown away as a whole now and then;
+# one that is too small is so all the time (with 64 a boot takes half as long again).
+TRANSLATED_MIB = 256
 
 # Without cmpxchg16b: QEMU 7.2 may come out of it with wrong flags (direction and alignment check among them), and the
 # kernel, which uses it to allocate memory, panics.
