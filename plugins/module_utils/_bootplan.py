@@ -228,7 +228,7 @@ def _deadline(directory, commit_timeout):
 Description=Time limit for the commit of a kernel update
 
 [Timer]
-OnBootSec={commit_timeout}
+OnActiveSec={commit_timeout}
 AccuracySec=1s
 """,
         "sysinit.target",
