@@ -122,14 +122,14 @@ class Way:
         for number in range(1, self.rounds + 1):
             directory = self.work / f"round-{number}"
             directory.mkdir(mode=0o700)
-            took.append(self._round("pre-dump", pid, directory, number, "..", last=False))
-        last = self._round("dump", pid, self.images, self.rounds + 1, "..", last=True)
+            took.append(self._round("pre-dump", pid, directory, number, last=False))
+        last = self._round("dump", pid, self.images, self.rounds + 1, last=True)
         return took, last, _criustats.frozen(self.images / "stats-dump")
 
-    def _round(self, verb, pid, directory, number, there, last):
+    def _round(self, verb, pid, directory, number, last):
         words = ["-t", str(pid), "--manage-cgroups=ignore"]
         words += ["--track-mem"] if self.rounds else []
-        words += ["--prev-images-dir", f"{there}/round-{number - 1}"] if number > 1 else []
+        words += ["--prev-images-dir", f"../round-{number - 1}"] if number > 1 else []
         if self.engine != "foam":
             return criu(verb, directory, *words)
         ours, theirs = socket.socketpair()

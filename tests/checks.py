@@ -16,15 +16,12 @@ import sys
 import threading
 import time
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
 REPO = Path(__file__).resolve().parent.parent
 PARTS = ("lint", "unit", "package", "vm")
 SLOW_STEPS = 20
-# Scenarios at a time. Two are faster in all, but then a node may take minutes to boot.
-LANES = 1
 
 # The line that Ansible prints before each step of a scenario.
 STEP = re.compile(r"^(?:TASK|RUNNING HANDLER) \[(.+)\] \*+")
@@ -149,20 +146,7 @@ def end_group(process: subprocess.Popen[str]) -> None:
             continue
 
 
-# Set when it is interrupted: what still runs is then ended by the thread that runs it.
-stopping = threading.Event()
-running: set[subprocess.Popen[str]] = set()
-
-
-def stop_all() -> None:
-    stopping.set()
-    for process in list(running):
-        end_group(process)
-
-
 def run(check: Check) -> Outcome:
-    # Two scenarios run at once: each line says whose it is.
-    prefix = f"{check.name:<11} | " if check.part == "vm" else ""
     print(f"\n=== {check.part}: {check.name} ===", flush=True)
     check.log.parent.mkdir(parents=True, exist_ok=True)
     clock = StepClock(check.name)
@@ -185,7 +169,6 @@ def run(check: Check) -> Outcome:
         timed_out.set()
         end_group(process)
 
-    running.add(process)
     timer = threading.Timer(check.limit, out_of_time)
     timer.start()
     finished = False
@@ -194,12 +177,11 @@ def run(check: Check) -> Outcome:
             for line in process.stdout or ():
                 clock.read(line)
                 log.write(line)
-                sys.stdout.write(prefix + line)
+                sys.stdout.write(line)
                 sys.stdout.flush()
         code = process.wait()
-        finished = not timed_out.is_set() and not stopping.is_set()
+        finished = not timed_out.is_set()
     finally:
-        running.discard(process)
         timer.cancel()
         clock.stop()
         if not finished:
@@ -208,7 +190,7 @@ def run(check: Check) -> Outcome:
                 subprocess.run(check.undo, cwd=REPO, env=environment_of(check), check=False)
 
     if not finished:
-        verdict = "interrupted" if stopping.is_set() else f"ended after {check.limit} s"
+        verdict = f"ended after {check.limit} s"
     elif code:
         verdict = f"exit code {code}"
     else:
@@ -218,23 +200,7 @@ def run(check: Check) -> Outcome:
     return Outcome(check, verdict, seconds, clock.steps)
 
 
-def run_all(wanted: list[Check]) -> list[Outcome]:
-    """One after the other, the scenarios at last and `LANES` at a time."""
-    outcomes = [run(check) for check in wanted if check.part != "vm"]
-    # The updates have the last names and take the longest: they begin.
-    scenarios_wanted = [check for check in reversed(wanted) if check.part == "vm"]
-    with ThreadPoolExecutor(LANES) as lanes:
-        pending = [lanes.submit(run, check) for check in scenarios_wanted]
-        try:
-            return outcomes + [future.result() for future in pending]
-        except BaseException:
-            for future in pending:
-                future.cancel()
-            stop_all()
-            raise
-
-
-def report(outcomes: list[Outcome], wall: float) -> None:
+def report(outcomes: list[Outcome]) -> None:
     slow = sorted((step for outcome in outcomes for step in outcome.steps), key=lambda step: -step.seconds)
     if slow:
         print("\nSlow steps:")
@@ -251,7 +217,7 @@ def report(outcomes: list[Outcome], wall: float) -> None:
         times = [outcome.seconds for outcome in outcomes if outcome.check.part == part]
         if times:
             print(f"  {sum(times):7.1f} s  {part}")
-    print(f"  {wall:7.1f} s  all, from beginning to end")
+    print(f"  {sum(outcome.seconds for outcome in outcomes):7.1f} s  all")
 
     passed = sum(outcome.passed for outcome in outcomes)
     if UNPROVEN:
@@ -279,9 +245,8 @@ def main() -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     options = parse(sys.argv[1:])
     wanted = options.parts or PARTS
-    began = time.monotonic()
-    outcomes = run_all([check for check in checks(options.venv, options.scenario) if check.part in wanted])
-    report(outcomes, time.monotonic() - began)
+    outcomes = [run(check) for check in checks(options.venv, options.scenario) if check.part in wanted]
+    report(outcomes)
     if not outcomes:
         print("checks: there is nothing to run, expected at least one check", file=sys.stderr)
         return 1

@@ -12,8 +12,6 @@ import os
 from . import _criu
 from ._dump import Dump
 
-PAGES = "CRIU's own images on disk"
-
 
 def obstacles(images, daemon):
     """Why this engine cannot work with images in ``images`` on this node: sentences. What every update needs is elsewhere."""

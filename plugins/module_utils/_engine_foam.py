@@ -15,14 +15,12 @@ import shutil
 import subprocess
 import time
 
-from . import _criu, _criustats, _engine_criu, _flow, _hugepages, _rounds
+from . import _criu, _criustats, _engine_criu, _filesystems, _flow, _hugepages, _rounds
 from ._errors import KupError
 from ._files import make_directory, read_text
 from ._paged import PROGRAM, Store
 from ._paths import RUN
 from ._run import run
-
-PAGES = "a flat sparse file, written while the application serves and read when it needs them"
 
 _FEATURES = ("mem_dirty_track", "uffd-noncoop")
 _OPTIONS = ("CONFIG_MEM_SOFT_DIRTY", "CONFIG_USERFAULTFD")
@@ -49,13 +47,9 @@ def obstacles(images, daemon):
     if daemon and not _daemon_runs():
         found.append(f"The page daemon {PROGRAM} is not there or does not run on this machine.")
     found += filter(None, map(_criu.check, _FEATURES))
-    while not os.path.isdir(images):
-        images = os.path.dirname(images)
-    kind = run(["findmnt", "--noheadings", "--output", "FSTYPE", "--target", images]).stdout.split()[-1:]
-    if kind and kind[0] not in _FILE_SYSTEMS:
-        found.append(
-            f"{images} is on {kind[0]}, expected one of {', '.join(_FILE_SYSTEMS)} for files with large holes."
-        )
+    kind = _filesystems.kind(images)
+    if kind and kind not in _FILE_SYSTEMS:
+        found.append(f"{images} is on {kind}, expected one of {', '.join(_FILE_SYSTEMS)} for files with large holes.")
     return found
 
 

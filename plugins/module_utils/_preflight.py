@@ -9,10 +9,9 @@ from __future__ import annotations
 import os
 import shutil
 
-from . import _bootloader, _criu, _engines, _kernels, _kexec, _movable, _record
+from . import _bootloader, _criu, _engines, _filesystems, _kernels, _kexec, _movable, _record
 from ._errors import KupError
 from ._paths import STATE
-from ._run import run
 from ._units import Unit
 
 #: What the node needs: command → Debian package.
@@ -66,13 +65,13 @@ def examine(selector, unit_names, images, engine, owner):
                 chosen, reasons = _engines.choose(engine, images, kernels, daemon=False)
             except KupError as error:
                 problems.append(str(error))
-        if os.stat(_existing(STATE)).st_dev != os.stat("/").st_dev:
+        if os.stat(_filesystems.existing(STATE)).st_dev != os.stat("/").st_dev:
             problems.append(
                 f"{STATE} is not on the root file system, where the next boot looks for it before any other is mounted; "
                 "put it there."
             )
     needed = int(sum(unit["rss_bytes"] for unit in units) * _IMAGES_FACTOR) + _KERNELS_BYTES
-    free, kind = _room(images)
+    free, kind = shutil.disk_usage(_filesystems.existing(images)).free, _filesystems.kind(images)
     if needs_update and kind in _VOLATILE:
         problems.append(
             f"The images directory {images} is on {kind}, which a kernel switch does not survive or does not have "
@@ -123,16 +122,3 @@ def judge_unit(name):
         verdict["movable"] = not findings.problems
         verdict["connections"] = len([socket for socket in findings.sockets if socket.connected])
     return verdict
-
-
-def _room(path):
-    """Free bytes and file system type at ``path`` or its nearest existing parent."""
-    path = _existing(path)
-    kind = run(["findmnt", "--noheadings", "--output", "FSTYPE", "--target", path]).stdout.split()
-    return shutil.disk_usage(path).free, kind[-1] if kind else "unknown"
-
-
-def _existing(path):
-    while not os.path.isdir(path):
-        path = os.path.dirname(path)
-    return path
