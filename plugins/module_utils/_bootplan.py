@@ -8,11 +8,12 @@
 record says so. Nothing of it is in /etc: once the record moves on, a ``systemctl daemon-reload`` makes it vanish.
 
     boot/N/restore/   units of a boot that has to restore checkpoint N
+    boot/N/ahead/     drop-ins by which restores go before the rest of the early boot, unless they wait for its network
     boot/N/pages/     services that bring in memory after the restore, needed until it is in place
     boot/N/trial/     units of the new kernel until commit: the deadline
     boot/N/last-pid   the highest process id in use: the new boot counts from there
     boot/N/hold.nft   the packets to hold
-    boot/N/links      interfaces of the saved connections: hardware address, name, module
+    boot/N/links      interfaces of the saved connections: hardware address, name, modules
     boot/N/addresses  what to give them, for ``ip -batch``
     boot/N/routes     one line per peer, for ``ip -batch``: all must succeed before sockets can be connected
 """
@@ -70,10 +71,11 @@ class Plan:
         restore, others = f"{self.directory}/restore", _early_units()
         _early(restore, others)
         for part in parts:
-            ahead = others if network_is_ours and _on_root(os.path.dirname(part.directory)) else []
             for name, text in part.services().items():
                 _unit_file(f"{self.directory}/pages", name, text)
-            _restored_unit(restore, part, timeout, ahead)
+            _restored_unit(restore, part, timeout)
+            if network_is_ours and _on_root(os.path.dirname(part.directory)):
+                _ahead(f"{self.directory}/ahead", part.unit.name, others)
         _arrival(restore, [part.unit.name for part in parts])
         _deadline(f"{self.directory}/trial", commit_timeout)
 
@@ -91,7 +93,7 @@ class Plan:
 
     def _links(self, sockets):
         links, complete = _network.links(sockets)
-        _put(f"{self.directory}/links", "".join(f"{link.mac} {link.name} {link.module}\n" for link in links))
+        _put(f"{self.directory}/links", "".join(f"{link.mac} {link.name} {' '.join(link.modules)}\n" for link in links))
         commands = [line for link in links for line in link.commands]
         _put(f"{self.directory}/addresses", "".join(f"{line}\n" for line in commands))
         return complete
@@ -151,14 +153,20 @@ def _on_root(path):
     return os.stat(path).st_dev == os.stat("/").st_dev
 
 
-def _restored_unit(directory, part, timeout, ahead):
+def _ahead(directory, name, others):
+    # Whoever asked to be started before this unit still is: two opposite orders would make systemd drop one of the jobs.
+    before = [other for other in others if other not in show(name, "After")["After"].split()]
+    make_directory(directory)
+    make_directory(f"{directory}/{name}.d")
+    _unit_file(f"{directory}/{name}.d", "kup-ahead.conf", f"[Unit]\nBefore={' '.join(before)}\n")
+
+
+def _restored_unit(directory, part, timeout):
     unit = part.unit
     pidfile = f"{RUN}/{unit.name}.pid"
     # One shell for all of it: each command of its own would wait for systemd to have time between starting other units.
     restore = " ".join(part.restore_command(pidfile))
-    # Whoever asked to be started before this unit still is: two opposite orders would make systemd drop one of the jobs.
     services = " ".join(part.services())
-    before = [name for name in ahead if name not in show(unit.name, "After")["After"].split()]
     text = f"""{restored_text(unit.definition())}
 [Unit]
 DefaultDependencies=no
@@ -166,7 +174,7 @@ Requires=kup-early.service {services}
 After=kup-early.service {services} systemd-remount-fs.service systemd-journald.socket
 RequiresMountsFor={part.directory} /var/lib /usr
 Conflicts=shutdown.target
-Before=shutdown.target {" ".join(before)}
+Before=shutdown.target
 OnFailure=kup-restore-failed.service
 
 [Service]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import re
 
+from . import _drivers
 from ._files import read_text
 from ._run import run
 
@@ -35,13 +36,13 @@ def route_queries(sockets):
 
 
 class Link:
-    """An interface as it is now: ``name``, ``mac``, ``module`` (``-``: built in), ``commands`` for ``ip -batch``."""
+    """An interface as it is now: ``name``, ``mac``, ``modules`` of its drivers, ``commands`` for ``ip -batch``."""
 
     def __init__(self, name):
         self.name = name
         self.mac = read_text(f"/sys/class/net/{name}/address", "")
-        module = f"/sys/class/net/{name}/device/driver/module"
-        self.module = os.path.basename(os.path.realpath(module)) if os.path.exists(module) else "-"
+        # Also the bus's drivers: it is udev that loads them, and that comes later.
+        self.modules = sorted(_drivers.chain(os.path.realpath(f"/sys/class/net/{name}/device")))
         self.commands = [f"link set dev {name} mtu {read_text(f'/sys/class/net/{name}/mtu')} up"]
         self.commands += [f"address replace {address} dev {name}" for address in _addresses(name)]
         self.commands += [f"route replace {route} dev {name}" for route in _routes(name)]

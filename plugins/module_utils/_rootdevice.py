@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from . import _drivers
 from ._files import read_text
 from ._run import run
 
@@ -27,7 +28,7 @@ def needed_modules():
     :returns: set of names; None where more than modules is needed (LVM, encryption, RAID, network).
     """
     root = _plain_root()
-    return None if root is None else _drivers(root[2]) | {root[1]}
+    return None if root is None else _drivers.chain(root[2]) | {root[1]}
 
 
 def _plain_root():
@@ -45,16 +46,3 @@ def _plain_root():
 def _built_in(release):
     lines = read_text(f"/lib/modules/{release}/modules.builtin", "").splitlines()
     return {os.path.basename(line)[: -len(".ko")].replace("-", "_") for line in lines}
-
-
-def _drivers(device):
-    """Names of the drivers between the partition and the root bus."""
-    names = set()
-    while device not in ("/", "/sys/devices"):
-        link = f"{device}/driver"
-        if os.path.islink(link):
-            name = os.path.basename(os.path.realpath(link)).replace("-", "_")
-            # pcieport and the like are part of the bus code, not modules of any kernel.
-            names.add({"pcieport": "", "sd": "sd_mod"}.get(name, name))
-        device = os.path.dirname(device)
-    return names - {""}
