@@ -236,7 +236,7 @@ def _deadline(directory, commit_timeout):
 Description=Time limit for the commit of a kernel update
 
 [Timer]
-OnActiveSec={commit_timeout}
+OnBootSec={commit_timeout}
 AccuracySec=1s
 """,
         "sysinit.target",
@@ -244,12 +244,18 @@ AccuracySec=1s
     _unit_file(
         directory,
         "kup-deadline.service",
+        # Somebody else may be at work on the node at that moment, or the applications not be back yet: ask again. Each
+        # dump that fails costs the applications a moment, so not for ever.
         f"""
 [Unit]
 Description=Go back to the old kernel: nobody committed the update in time
+StartLimitIntervalSec=infinity
+StartLimitBurst=20
 
 [Service]
 Type=oneshot
+Restart=on-failure
+RestartSec=30
 KillMode=process
 ExecStart={RUNTIME}/node fallback "nobody committed within {commit_timeout} s"
 ExecStopPost=/bin/sh {RUNTIME}/given-up

@@ -103,7 +103,7 @@ def commit(dry=False):
     _flow.refuse()
     if dry:
         return True
-    run(["systemctl", "stop", "kup-deadline.timer"])
+    run(["systemctl", "stop", "kup-deadline.timer", "kup-deadline.service"])
     _bootloader.unpin(record["KERNEL_NEW"])
     _timeline.mark("committed")
     _record.advance(record, "committed")
