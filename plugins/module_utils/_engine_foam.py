@@ -47,8 +47,8 @@ def obstacles(images, daemon):
     if daemon and not _daemon_runs():
         found.append(f"The page daemon {PROGRAM} is not there or does not run on this machine.")
     found += filter(None, map(_criu.check, _FEATURES))
-    kind = _filesystems.kind(images)
-    if kind and kind not in _FILE_SYSTEMS:
+    kind = _filesystems.of(images).kind
+    if kind not in _FILE_SYSTEMS:
         found.append(f"{images} is on {kind}, expected one of {', '.join(_FILE_SYSTEMS)} for files with large holes.")
     return found
 

@@ -2,13 +2,19 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""Where a directory is going to be that need not exist yet."""
+"""Where a directory is going to be that need not exist yet, and whether it is there again after a kernel switch."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 
 from ._run import run
+from ._units import show
+
+# Their contents end with the kernel, or they come with the network.
+_VOLATILE = ("tmpfs", "ramfs", "overlay", "squashfs", "nfs", "nfs4", "cifs", "fuse")
+_VOLATILE_DEVICES = ("/dev/ram", "/dev/zram")
 
 
 def existing(path):
@@ -18,7 +24,32 @@ def existing(path):
     return path
 
 
-def kind(path):
-    """Type of the file system at ``existing(path)``, e.g. ``ext4``; None where that is not known."""
-    said = run(["findmnt", "--noheadings", "--output", "FSTYPE", "--target", existing(path)]).stdout.split()
-    return said[-1] if said else None
+@dataclass(frozen=True)
+class FileSystem:
+    """A mounted file system: ``place`` it is mounted on, ``source`` (mostly a device), ``kind``, e.g. ``ext4``."""
+
+    place: str
+    source: str
+    kind: str
+
+
+def of(path):
+    """The `FileSystem` that has ``existing(path)``, or will."""
+    columns = ["--noheadings", "--first-only", "--raw", "--output", "TARGET,SOURCE,FSTYPE"]
+    return FileSystem(*run(["findmnt", *columns, "--target", existing(path)]).stdout.split())
+
+
+def misfit(path):
+    """Why what is written to ``path`` would not be there when the next boot restores: the end of a sentence, or None."""
+    found = of(path)
+    if found.kind in _VOLATILE or found.source.startswith(_VOLATILE_DEVICES):
+        return f"on {found.kind} ({found.source}), which a kernel switch does not survive or does not have early in the boot"
+    if found.place != "/" and not _mounted_by_boot(found.place):
+        return f"below {found.place}, which is mounted by hand: the next boot would not have it"
+    return None
+
+
+def _mounted_by_boot(place):
+    name = run(["systemd-escape", "--path", "--suffix=mount", place]).stdout.strip()
+    # systemd makes a unit for any mount there is; those of the next boot come from a file.
+    return bool(show(name, "FragmentPath")["FragmentPath"])

@@ -20,7 +20,6 @@ PACKAGES = {"criu": "criu", "kexec": "kexec-tools", "nft": "nftables", "ip": "ip
 # Images are about as large as the resident memory; the rest is for what the application allocates meanwhile.
 _IMAGES_FACTOR = 1.3
 _KERNELS_BYTES = 200 << 20
-_VOLATILE = ("tmpfs", "ramfs", "overlay", "squashfs", "nfs", "nfs4", "cifs", "fuse")
 
 
 def examine(selector, unit_names, images, engine, owner):
@@ -71,11 +70,12 @@ def examine(selector, unit_names, images, engine, owner):
                 "put it there."
             )
     needed = int(sum(unit["rss_bytes"] for unit in units) * _IMAGES_FACTOR) + _KERNELS_BYTES
-    free, kind = shutil.disk_usage(_filesystems.existing(images)).free, _filesystems.kind(images)
-    if needs_update and kind in _VOLATILE:
+    free = shutil.disk_usage(_filesystems.existing(images)).free
+    misfit = _filesystems.misfit(images)
+    if needs_update and misfit:
         problems.append(
-            f"The images directory {images} is on {kind}, which a kernel switch does not survive or does not have "
-            "early in the boot; set kup_images_dir to a directory on a local disk."
+            f"The images directory {images} is {misfit}; set kup_images_dir to a directory on a local disk, or in memory "
+            "that outlives kexec: memmap=SIZE!START on the kernel's command line, /dev/pmem0 in /etc/fstab."
         )
     elif needs_update and free < needed and record["PHASE"] != "trial":
         problems.append(
