@@ -2,9 +2,11 @@
 
     criu        CRIU's own images        criu:N   the same after N rounds of pre-dump
     criu-lazy   `criu lazy-pages`        foam:N   this collection's page daemon after N rounds of pre-dump
+    foam-pmem:N the same, its files in memory that outlives kexec; foam-read:N with CRIU's --pre-dump-mode=read
 
 Prints for each size the figures and their ratios to plain CRIU's, and leaves build/bench/memory.json and memory.png. A
-writer changes keys all the time. Images are read from a cold page cache.
+writer changes keys all the time. Images are read from a cold page cache. --throughput measures how fast the application
+answers before each way and after it.
 """
 
 import argparse
@@ -24,9 +26,11 @@ from lab import Lab  # noqa: E402
 
 NAME = "bench-memory"
 OUT = REPO / "build" / "bench"
-WAYS = "criu,criu:2,criu-lazy,foam:0,foam:1,foam:2,foam:3,foam:4"
-# What a node needs besides memcached's memory, MiB; its disk holds the images of one way, rounds included.
+WAYS = "criu,criu:2,criu-lazy,foam:0,foam:1,foam:2,foam:3,foam:4,foam-read:2,foam-pmem:2"
+PMEM = "/var/lib/memory-disk"
+# What a node needs besides memcached's memory, and a disk in memory besides it, MiB; its disk holds the images of one way, rounds included.
 SYSTEM_MIB = 512
+PMEM_MIB = 256
 ON_NODE = (REPO / "bench/on_node.py", REPO / "files/paged/paged", REPO / "plugins/module_utils/_criustats.py")
 
 
@@ -34,6 +38,7 @@ def arguments():
     parser = argparse.ArgumentParser(prog="memory.py", description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--sizes", default="256,1024,2048,4096", help="MiB, comma separated (default: %(default)s)")
     parser.add_argument("--ways", default=WAYS, help="(default: %(default)s)")
+    parser.add_argument("--throughput", type=float, default=0, help="seconds of each measurement (default: none)")
     parser.add_argument("--rate", type=float, default=500, help="sets per second (default: %(default)s)")
     return parser.parse_args()
 
@@ -41,19 +46,39 @@ def arguments():
 def measure(mib, args):
     """Return the cycles of one size, each as on_node.py prints it."""
     lab_verb("down", "--name", NAME)
+    memory, pmem = mib + mib // 4 + SYSTEM_MIB, mib + mib // 4 + PMEM_MIB
     try:
         lab_verb(
-            "up", "--name", NAME, "--nodes", 1, "--mem", mib + mib // 4 + SYSTEM_MIB, "--memcached", 64,
+            "up", "--name", NAME, "--nodes", 1, "--mem", memory + pmem, "--memcached", 64,
             "--disk", 8 + 4 * mib // 1024, "--release", "13", "--from", "6.12", "--to", "7.2", "--criu", "next",
         )  # fmt: skip
         lab = Lab(NAME)
         machine = lab.machine("node1")
+        _set_aside(lab, machine, memory, pmem)
         _send(lab, machine)
-        words = ["--mib", mib, "--ways", args.ways, "--rate", args.rate, "--place", "/var/lib/on-node"]
+        words = ["--mib", mib, "--ways", args.ways, "--rate", args.rate, "--throughput", args.throughput]
+        words += ["--place", "/var/lib/on-node", "--pmem", PMEM]
         command = ["python3", "/root/bench/on_node.py", *map(str, words)]
         return list(_run(lab.ssh(machine, command)))
     finally:
         lab_verb("down", "--name", NAME)
+
+
+def _set_aside(lab, machine, memory, pmem):
+    """Give the node a disk of PMEM MiB of its memory, and leave it MEMORY."""
+    total = memory + pmem
+    # QEMU's pc machine has all of a small memory below 4 GiB, and of a large one 3 GiB there.
+    start = memory if total < 3584 else 4096 + total - 3072 - pmem
+    _script(lab, machine, "memory_disk.sh", f"{pmem}M!{start}M")
+    lab_verb("reset", "node1", "--name", NAME)
+    lab_verb("wait", "node1", "--name", NAME)
+    _script(lab, machine, "memory_filesystem.sh", PMEM)
+
+
+def _script(lab, machine, name, *words):
+    text = (REPO / "molecule/lab" / name).read_bytes()
+    if subprocess.run(lab.ssh(machine, ["sh", "-s", *words]), input=text, check=False).returncode:
+        raise LabError(f"The script {name} failed on the node.")
 
 
 def _send(lab, machine):
@@ -77,15 +102,17 @@ def _run(command):
 def table(sizes):
     """Return the figures as a text for a person; ratios are to the way `criu` of the same size."""
     lines = [
-        f"{'MiB':>6}  {'way':<10}{'last dump':>11}{'ratio':>7}{'first answer':>14}{'ratio':>7}{'all in':>9}  wrong"
+        f"{'MiB':>6}  {'way':<12}{'last dump':>11}{'ratio':>7}{'first answer':>14}{'ratio':>7}{'all in':>9}  wrong throughput"
     ]
     for mib, cycles in sizes.items():
         plain = next((cycle for cycle in cycles if cycle["way"] == "criu"), cycles[0])
         for cycle in cycles:
+            rates = [cycle["bytes_per_s_before"], cycle["bytes_per_s_after"]]
+            kept = f"{rates[1] / rates[0]:.3f}" if all(rates) else ""
             lines.append(
-                f"{mib:>6}  {cycle['way']:<10}{cycle['last_s']:>9.2f} s{cycle['last_s'] / plain['last_s']:>7.2f}"
+                f"{mib:>6}  {cycle['way']:<12}{cycle['last_s']:>9.2f} s{cycle['last_s'] / plain['last_s']:>7.2f}"
                 f"{cycle['first_answer_s']:>12.2f} s{cycle['first_answer_s'] / plain['first_answer_s']:>7.2f}"
-                f"{cycle['drained_s']:>7.2f} s  {cycle['wrong']}"
+                f"{cycle['drained_s']:>7.2f} s  {cycle['wrong']:<6}{kept}"
             )
     return "\n".join(lines)
 

@@ -1,9 +1,10 @@
 """Runs on a node: a memcached of its own is dumped and restored in several ways, under a writer.
 
-    on_node.py --mib N --ways criu,criu:2,criu-lazy,foam:0,foam:2 --place DIR [--rate N]
+    on_node.py --mib N --ways criu,criu:2,criu-lazy,foam:0,foam:2 --place DIR [--pmem DIR] [--rate N] [--throughput SECONDS]
 
-A way is an engine and, after a colon, its rounds of pre-dump. Prints one line of JSON for each way. Every way begins with the
-process that the one before has restored, and reads its images from the disk, not from memory (the page cache is dropped).
+A way is an engine and, after a colon, its rounds of pre-dump; `foam-pmem` has its files in the directory --pmem, `foam-read`
+takes CRIU's other mode of pre-dump. Prints one line of JSON for each way. Every way begins with the process that the one
+before has restored, and reads its images from the disk, not from memory (the page cache is dropped).
 """
 
 import argparse
@@ -110,26 +111,29 @@ class Way:
     """One way: dump in rounds, restore, and the words of CRIU that make the difference."""
 
     def __init__(self, engine, rounds, work):
-        self.engine, self.rounds, self.work = engine, rounds, work
+        self.engine, _dash, self.kind = engine.partition("-")
+        self.rounds, self.work = rounds, work
         self.images = work / "images"
         self.store = work / "store"
         for path in (self.images, self.store):
             path.mkdir(mode=0o700)
 
     def dump(self, pid):
-        """Return (seconds of each round, seconds of the last one, seconds frozen in it)."""
-        took = []
+        """Return (seconds of each round, seconds frozen in each, seconds of the last one, seconds frozen in it)."""
+        took, frozen = [], []
         for number in range(1, self.rounds + 1):
             directory = self.work / f"round-{number}"
             directory.mkdir(mode=0o700)
             took.append(self._round("pre-dump", pid, directory, number, last=False))
+            frozen.append(_criustats.frozen(directory / "stats-dump"))
         last = self._round("dump", pid, self.images, self.rounds + 1, last=True)
-        return took, last, _criustats.frozen(self.images / "stats-dump")
+        return took, frozen, last, _criustats.frozen(self.images / "stats-dump")
 
     def _round(self, verb, pid, directory, number, last):
         words = ["-t", str(pid), "--manage-cgroups=ignore"]
         words += ["--track-mem"] if self.rounds else []
         words += ["--prev-images-dir", f"../round-{number - 1}"] if number > 1 else []
+        words += ["--pre-dump-mode=read"] if self.kind == "read" and not last else []
         if self.engine != "foam":
             return criu(verb, directory, *words)
         ours, theirs = socket.socketpair()
@@ -163,7 +167,7 @@ class Way:
 
     def _server(self):
         path = self.images / "lazy-pages.socket"
-        if self.engine == "criu-lazy":
+        if self.kind == "lazy":
             words = ["criu", "lazy-pages", "-D", self.images, "-W", self.images, "-o", "lazy-pages.log"]
         elif self.engine == "foam":
             words = [PAGED, "serve", "--store", self.store, "--images-dir", self.images, "--socket", path,
@@ -183,21 +187,52 @@ def gone(pid):
         time.sleep(0.01)
 
 
-def cycle(name, application, place):
+class Reader:
+    """Gets many keys at once, over one connection: nearly all of the work is the application's."""
+
+    KEYS = 64
+
+    def __init__(self, application):
+        self._application = application
+
+    def rate(self, seconds):
+        """Return the bytes that it answers per second."""
+        questions = [
+            b"get " + b" ".join(b"k%d" % self._application.some_key() for _key in range(self.KEYS)) + b"\r\n"
+            for _question in range(2000)
+        ]
+        received, buffer = 0, bytearray(1 << 20)
+        with socket.create_connection(("127.0.0.1", PORT)) as connection:
+            begin = time.monotonic()
+            while time.monotonic() < begin + seconds:
+                connection.sendall(random.choice(questions))
+                tail = b""
+                while tail != b"END\r\n":
+                    count = connection.recv_into(buffer)
+                    received += count
+                    tail = (tail + buffer[max(0, count - 5) : count])[-5:]
+            return received / (time.monotonic() - begin)
+
+
+def cycle(name, application, options):
     engine, _colon, rounds = name.partition(":")
+    place = options.pmem if engine.endswith("-pmem") else options.place
+    before = Reader(application).rate(options.throughput) if options.throughput else None
     work = place / "way"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(mode=0o700)
     way = Way(engine, int(rounds or 0), work)
-    took, last, frozen = way.dump(application.pid)
+    took, frozen_in, last, frozen = way.dump(application.pid)
     gone(application.pid)
     subprocess.run(["sync"], check=True)
     pathlib.Path("/proc/sys/vm/drop_caches").write_text("3", encoding="ascii")
     answered, drained = way.restore(application)
     wrong = sum(not application.right(application.some_key()) for _probe in range(PROBES))
+    after = Reader(application).rate(options.throughput) if options.throughput else None
     return {
-        "way": name, "keys": application.keys, "rounds_s": took, "last_s": last, "frozen_s": frozen,
-        "first_answer_s": answered, "drained_s": drained, "wrong": wrong,
+        "way": name, "keys": application.keys, "rounds_s": took, "rounds_frozen_s": frozen_in, "last_s": last,
+        "frozen_s": frozen, "first_answer_s": answered, "drained_s": drained, "wrong": wrong,
+        "bytes_per_s_before": before, "bytes_per_s_after": after,
     }  # fmt: skip
 
 
@@ -206,14 +241,16 @@ def main():
     parser.add_argument("--mib", type=int, required=True)
     parser.add_argument("--ways", required=True)
     parser.add_argument("--place", type=pathlib.Path, required=True)
+    parser.add_argument("--pmem", type=pathlib.Path)
     parser.add_argument("--rate", type=float, default=500)
+    parser.add_argument("--throughput", type=float, default=0)
     options = parser.parse_args()
     options.place.mkdir(mode=0o700, parents=True, exist_ok=True)
     application = Memcached(options.mib, options.place)
     application.fill()
     Writer(application.keys, options.rate).start()
     for name in options.ways.split(","):
-        print(json.dumps(cycle(name, application, options.place)), flush=True)
+        print(json.dumps(cycle(name, application, options)), flush=True)
     subprocess.run(["kill", str(application.pid)], check=True)
     shutil.rmtree(options.place)
 

@@ -5,7 +5,7 @@ set -eu
 # DAX wants blocks as large as pages.
 mkfs.ext4 -q -b 4096 /dev/pmem0
 mkdir -m 700 "$1"
-echo "/dev/pmem0 $1 ext4 dax 0 0" >>/etc/fstab
+echo "/dev/pmem0 $1 ext4 dax,nofail 0 0" >>/etc/fstab
 systemctl daemon-reload
 mount "$1"
 chmod 700 "$1"
