@@ -101,12 +101,9 @@ options:
         default: 1.0
 attributes:
   check_mode:
-    description: Can run in check mode and tell what it would change, without changing it.
-    support: full
     details: Nothing is changed on the node, so V(remember) keeps nothing. O(commands) are run in check mode as well.
-  diff_mode:
-    description: Returns what was changed in diff mode.
-    support: none
+extends_documentation_fragment:
+  - kup.fleet.attributes
 author:
   - The kup.fleet maintainers (!UNKNOWN)
 """

@@ -38,12 +38,9 @@ requirements:
   - python3-pyelftools, on the machine that reads the image
 attributes:
   check_mode:
-    description: Can run in check mode and say whether an image would be written.
-    support: full
     details: The image is read and examined as without check mode, so one that cannot be patched is refused here, too.
-  diff_mode:
-    description: Returns what was changed in diff mode.
-    support: none
+extends_documentation_fragment:
+  - kup.fleet.attributes
 author:
   - The kup.fleet maintainers (!UNKNOWN)
 """

@@ -14,13 +14,8 @@ description:
     would otherwise make that one the default before it has been tried.
   - M(kup.fleet.kup_commit) gives the default to the new kernel.
   - Does nothing on a node that is on trial on its new kernel, for its default is the old one.
-attributes:
-  check_mode:
-    description: Can run in check mode and say whether the default would be changed.
-    support: full
-  diff_mode:
-    description: Returns what was changed in diff mode.
-    support: none
+extends_documentation_fragment:
+  - kup.fleet.attributes
 author:
   - The kup.fleet maintainers (!UNKNOWN)
 """

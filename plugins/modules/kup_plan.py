@@ -54,16 +54,11 @@ options:
     type: dict
     default: {}
 attributes:
-  action:
-    description: Indicates this has a corresponding action plugin so some parts of the options can be executed on the controller.
-    support: full
   check_mode:
-    description: Can run in check mode and tell what it would change, without changing it.
-    support: full
     details: Nothing is ever changed.
-  diff_mode:
-    description: Returns what was changed in diff mode.
-    support: none
+extends_documentation_fragment:
+  - kup.fleet.attributes
+  - kup.fleet.attributes.action
 author:
   - The kup.fleet maintainers (!UNKNOWN)
 """

@@ -37,19 +37,12 @@ options:
       - criu
       - foam
     required: true
-  run_id:
-    description:
-      - Id of the rollout that asks. Another rollout is kept away from the node while this one is at work.
-    type: str
-    required: true
 attributes:
   check_mode:
-    description: Can run in check mode and tell what it would change, without changing it.
-    support: full
     details: Nothing is changed on the node.
-  diff_mode:
-    description: Returns what was changed in diff mode.
-    support: none
+extends_documentation_fragment:
+  - kup.fleet.attributes
+  - kup.fleet.run
 author:
   - The kup.fleet maintainers (!UNKNOWN)
 """

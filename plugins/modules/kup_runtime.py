@@ -30,13 +30,8 @@ options:
     description: Texts of the node's own files by name. Filled in by the action plugin; a playbook does not give it.
     type: dict
     default: {}
-attributes:
-  check_mode:
-    description: Can run in check mode and say whether the node would be changed.
-    support: full
-  diff_mode:
-    description: Returns what was changed in diff mode.
-    support: none
+extends_documentation_fragment:
+  - kup.fleet.attributes
 author:
   - The kup.fleet maintainers (!UNKNOWN)
 """

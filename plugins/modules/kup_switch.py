@@ -36,12 +36,9 @@ options:
     default: start
 attributes:
   check_mode:
-    description: Can run in check mode and tell what it would change, without changing it.
-    support: full
     details: Nothing is started.
-  diff_mode:
-    description: Returns what was changed in diff mode.
-    support: none
+extends_documentation_fragment:
+  - kup.fleet.attributes
 author:
   - The kup.fleet maintainers (!UNKNOWN)
 notes:
