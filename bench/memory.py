@@ -67,8 +67,8 @@ def measure(mib, args):
 def _set_aside(lab, machine, memory, pmem):
     """Give the node a disk of PMEM MiB of its memory, and leave it MEMORY."""
     total = memory + pmem
-    # QEMU's pc machine has all of a small memory below 4 GiB, and of a large one 3 GiB there.
-    start = memory if total < 3584 else 4096 + total - 3072 - pmem
+    # QEMU's pc machine has all of a small memory below 4 GiB, its tables at the very end, and of a large one 3 GiB there.
+    start = memory - 64 if total < 3584 else 4096 + memory - 3072
     _script(lab, machine, "memory_disk.sh", f"{pmem}M!{start}M")
     lab_verb("reset", "node1", "--name", NAME)
     lab_verb("wait", "node1", "--name", NAME)

@@ -69,8 +69,15 @@ def examine(selector, unit_names, images, engine, owner):
                 f"{STATE} is not on the root file system, where the next boot looks for it before any other is mounted; "
                 "put it there."
             )
-    needed = int(sum(unit["rss_bytes"] for unit in units) * _IMAGES_FACTOR) + _KERNELS_BYTES
-    free = shutil.disk_usage(_filesystems.existing(images)).free
+    needed = int(sum(unit["rss_bytes"] for unit in units) * _IMAGES_FACTOR)
+    if _filesystems.of(images) == _filesystems.of(STATE):
+        needed += _KERNELS_BYTES
+    elif needs_update and _free(STATE) < _KERNELS_BYTES:
+        problems.append(
+            f"{STATE} has {_free(STATE) >> 20} MiB free, expected at least {_KERNELS_BYTES >> 20} MiB for two kernels; "
+            "make room."
+        )
+    free = _free(images)
     misfit = _filesystems.misfit(images)
     if needs_update and misfit:
         problems.append(
@@ -80,7 +87,7 @@ def examine(selector, unit_names, images, engine, owner):
     elif needs_update and free < needed and record["PHASE"] != "trial":
         problems.append(
             f"{images} has {free >> 20} MiB free, expected at least {needed >> 20} MiB (resident memory x "
-            f"{_IMAGES_FACTOR} and two kernels); make room or set kup_images_dir."
+            f"{_IMAGES_FACTOR}, and two kernels if they go there too); make room or set kup_images_dir."
         )
     return {
         "running": _kernels.running(),
@@ -97,6 +104,10 @@ def examine(selector, unit_names, images, engine, owner):
         "engine_reasons": reasons,
         "phase": record["PHASE"],
     }
+
+
+def _free(path):
+    return shutil.disk_usage(_filesystems.existing(path)).free
 
 
 def judge_unit(name):
