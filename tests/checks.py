@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -37,6 +38,8 @@ class Check:
     environment: dict[str, str] = field(default_factory=dict)
     # Run if the check was ended before it could clean up after itself.
     undo: tuple[str, ...] = ()
+    # Virtual machines that it boots; each keeps one processor busy.
+    nodes: int = 0
 
     @property
     def log(self) -> Path:
@@ -89,6 +92,12 @@ def scenarios() -> list[str]:
     return sorted(path.parent.name for path in REPO.glob("molecule/*/molecule.yml"))
 
 
+def nodes_of(scenario: str) -> int:
+    """Nodes of the scenario's lab, as its molecule.yml says."""
+    text = (REPO / "molecule" / scenario / "molecule.yml").read_text()
+    return int(re.search(r"^\s*lab_nodes: (\d+)$", text, re.MULTILINE)[1])
+
+
 def wanted_scenarios(only: str) -> list[str]:
     return [name for name in scenarios() if only in ("", name)]
 
@@ -114,6 +123,7 @@ def checks(venv: Path, only_scenario: str) -> list[Check]:
                 limit=1800,
                 environment={"MOLECULE_EPHEMERAL_DIRECTORY": str(REPO / "build" / "molecule" / name)},
                 undo=("molecule", "destroy", "--scenario-name", name),
+                nodes=nodes_of(name),
             )
         )
     return found
@@ -141,7 +151,20 @@ def end_group(process: subprocess.Popen[str]) -> None:
             continue
 
 
+# Set when it is interrupted: what still runs is then ended by the thread that runs it.
+stopping = threading.Event()
+running: set[subprocess.Popen[str]] = set()
+
+
+def stop_all() -> None:
+    stopping.set()
+    for process in list(running):
+        end_group(process)
+
+
 def run(check: Check) -> Outcome:
+    # Scenarios run at the same time: each line says whose it is.
+    prefix = f"{check.name:<11} | " if check.nodes else ""
     print(f"\n=== {check.part}: {check.name} ===", flush=True)
     check.log.parent.mkdir(parents=True, exist_ok=True)
     clock = StepClock(check.name)
@@ -164,6 +187,7 @@ def run(check: Check) -> Outcome:
         timed_out.set()
         end_group(process)
 
+    running.add(process)
     timer = threading.Timer(check.limit, out_of_time)
     timer.start()
     finished = False
@@ -172,11 +196,12 @@ def run(check: Check) -> Outcome:
             for line in process.stdout or ():
                 clock.read(line)
                 log.write(line)
-                sys.stdout.write(line)
+                sys.stdout.write(prefix + line)
                 sys.stdout.flush()
         code = process.wait()
-        finished = not timed_out.is_set()
+        finished = not timed_out.is_set() and not stopping.is_set()
     finally:
+        running.discard(process)
         timer.cancel()
         clock.stop()
         if not finished:
@@ -185,7 +210,7 @@ def run(check: Check) -> Outcome:
                 subprocess.run(check.undo, cwd=REPO, env=environment_of(check), check=False)
 
     if not finished:
-        verdict = f"ended after {check.limit} s"
+        verdict = "interrupted" if stopping.is_set() else f"ended after {check.limit} s"
     elif code:
         verdict = f"exit code {code}"
     else:
@@ -195,7 +220,28 @@ def run(check: Check) -> Outcome:
     return Outcome(check, verdict, seconds, clock.steps)
 
 
-def report(outcomes: list[Outcome]) -> None:
+def run_all(wanted: list[Check]) -> list[Outcome]:
+    """One after the other, but scenarios of few nodes at last and side by side: a processor for each node.
+
+    A node that has to share one may take minutes to boot.
+    """
+    processors = os.cpu_count() or 1
+    # The last names are the updates: they take the longest, so they begin.
+    together = [check for check in reversed(wanted) if 0 < 2 * check.nodes <= processors]
+    outcomes = [run(check) for check in wanted if check not in together]
+    lanes = processors // max((check.nodes for check in together), default=1)
+    with ThreadPoolExecutor(lanes) as executor:
+        pending = [executor.submit(run, check) for check in together]
+        try:
+            return outcomes + [future.result() for future in pending]
+        except BaseException:
+            for future in pending:
+                future.cancel()
+            stop_all()
+            raise
+
+
+def report(outcomes: list[Outcome], wall: float) -> None:
     slow = sorted((step for outcome in outcomes for step in outcome.steps), key=lambda step: -step.seconds)
     if slow:
         print("\nSlow steps:")
@@ -212,7 +258,7 @@ def report(outcomes: list[Outcome]) -> None:
         times = [outcome.seconds for outcome in outcomes if outcome.check.part == part]
         if times:
             print(f"  {sum(times):7.1f} s  {part}")
-    print(f"  {sum(outcome.seconds for outcome in outcomes):7.1f} s  all")
+    print(f"  {wall:7.1f} s  all, from beginning to end")
 
     passed = sum(outcome.passed for outcome in outcomes)
     # Alone on its line: what runs CI reads it.
@@ -238,8 +284,9 @@ def main() -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     options = parse(sys.argv[1:])
     wanted = options.parts or PARTS
-    outcomes = [run(check) for check in checks(options.venv, options.scenario) if check.part in wanted]
-    report(outcomes)
+    began = time.monotonic()
+    outcomes = run_all([check for check in checks(options.venv, options.scenario) if check.part in wanted])
+    report(outcomes, time.monotonic() - began)
     if not outcomes:
         print("checks: there is nothing to run, expected at least one check", file=sys.stderr)
         return 1
