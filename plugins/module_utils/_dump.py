@@ -12,7 +12,7 @@ import time
 
 from . import _criu
 from ._errors import KupError
-from ._files import make_directory, read_text
+from ._files import make_directory
 from ._paths import RUNTIME
 
 
@@ -59,18 +59,11 @@ class Dump:
             except BlockingIOError:
                 pass
             if self._process.poll() is not None:
-                raise KupError(f"CRIU could not dump {self.unit.name}: {self.complaint()}")
+                complaint = _criu.complaint(self.directory, "dump", self._process.returncode)
+                raise KupError(f"CRIU could not dump {self.unit.name}: {complaint}")
             if time.monotonic() > deadline:
                 raise KupError(f"The dump of {self.unit.name} took too long; {self.directory}/dump.log tells where.")
             time.sleep(0.005)
-
-    def complaint(self):
-        """CRIU's first error line; later ones are consequences."""
-        log = read_text(f"{self.directory}/dump.log", "").splitlines()
-        errors = [line for line in log if "Error" in line]
-        if not errors and os.statvfs(self.directory).f_bavail == 0:  # not even for its log
-            return f"no room is left in {self.directory}"
-        return errors[0] if errors else f"no error in {self.directory}/dump.log, exit code {self._process.returncode}"
 
     def let_go(self):
         """Make CRIU undo its work on the tree; wait until it runs again."""

@@ -121,9 +121,8 @@ class Checkpoint(_engine_criu.Checkpoint):
                 check=False,
             )
             if done.returncode != 0:
-                errors = [line for line in read_text(f"{directory}/pre-dump.log", "").splitlines() if "Error" in line]
-                said = errors[0] if errors else f"exit code {done.returncode}"
-                raise _with_cause(store, f"CRIU could not copy the memory of {self.unit.name}: {said}")
+                complaint = _criu.complaint(directory, "pre-dump", done.returncode)
+                raise _with_cause(store, f"CRIU could not copy the memory of {self.unit.name}: {complaint}")
             said = store.finish()
         except subprocess.TimeoutExpired as error:
             raise KupError(
