@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Bad input and broken disks: what `paged` must refuse, and that nobody ever reads zeros because of it. */
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <linux/userfaultfd.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -314,29 +319,39 @@ static void spoil(uint64_t address)
 	close(fd);
 }
 
-/* One spoilt page: who touches it gets SIGBUS, all others are right, and the end is not called a success. */
-static void test_spoilt_page(void)
+/* The area of the snapshot, empty, in the hands of a daemon that was told of it. Returns the daemon's pid, and its socket. */
+static pid_t serve_area(int *socket_fd)
 {
 	struct uffdio_register area = { .range = { .start = BASE, .len = PAGES * PAGE }, .mode = UFFDIO_REGISTER_MODE_MISSING };
 	struct uffdio_api api = { .api = UFFD_API };
-	int uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK), fd;
+	int uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
 	uint32_t finished = 0x52535446;
-	uint64_t page[PAGE / 8];
 	int32_t hello = getpid();
-	char path[192];
 	pid_t pid;
 
-	spoil(BASE + 7 * PAGE);
 	CHECK(uffd >= 0 && !ioctl(uffd, UFFDIO_API, &api));
 	CHECK(mmap((void *)BASE, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) ==
 	      (void *)BASE);
 	CHECK(!ioctl(uffd, UFFDIO_REGISTER, &area));
 	pid = start_serve(store);
-	fd = connect_serve();
-	send_bytes(fd, &hello, 4);
-	send_descriptor(fd, uffd);
+	*socket_fd = connect_serve();
+	send_bytes(*socket_fd, &hello, 4);
+	send_descriptor(*socket_fd, uffd);
 	close(uffd);
-	send_bytes(fd, &finished, 4);
+	send_bytes(*socket_fd, &finished, 4);
+	return pid;
+}
+
+/* One spoilt page: who touches it gets SIGBUS, all others are right, and the end is not called a success. */
+static void test_spoilt_page(void)
+{
+	uint64_t page[PAGE / 8];
+	char path[192];
+	pid_t pid;
+	int fd;
+
+	spoil(BASE + 7 * PAGE);
+	pid = serve_area(&fd);
 	CHECK(exit_code(pid) == 3 && !close(fd));
 	signal(SIGBUS, on_bus_error);
 	for (uint64_t i = 0; i < PAGES; i++) {
@@ -348,8 +363,51 @@ static void test_spoilt_page(void)
 		else
 			CHECK(caught == SIGBUS && i == 7);
 	}
+	CHECK(!munmap((void *)BASE, PAGES * PAGE));
 	snprintf(path, sizeof(path), "%s/drained", images);
 	CHECK(access(path, F_OK));
+}
+
+/* From here on, for this process and its children, the kernel is one before 6.6, without UFFDIO_POISON. */
+static void forget_poison(void)
+{
+	struct sock_filter instructions[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, _IOWR(UFFDIO, 0x08, char[32]), 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = { .len = sizeof(instructions) / sizeof(*instructions), .filter = instructions };
+
+	CHECK(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	CHECK(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0));
+}
+
+/* Where the kernel cannot poison a page, the process is killed before it could read zeros. */
+static void test_spoilt_page_without_poison(void)
+{
+	uint64_t page[PAGE / 8];
+	pid_t application = fork();
+
+	CHECK(application >= 0);
+	if (!application) {
+		int fd;
+
+		object = (uint64_t)getpid() << 8 | 1;
+		make_snapshot(0);
+		spoil(BASE + 7 * PAGE);
+		signal(SIGBUS, SIG_DFL);
+		forget_poison();
+		serve_area(&fd);
+		for (uint64_t i = 0; i < PAGES; i++) {
+			fill(page, BASE + i * PAGE);
+			CHECK(!memcmp((void *)(BASE + i * PAGE), page, PAGE));
+		}
+		_exit(0);
+	}
+	CHECK(exit_code(application) == 128 + SIGKILL);
 }
 
 int main(int argc, char **argv)
@@ -376,6 +434,7 @@ int main(int argc, char **argv)
 	test_locked();
 	test_connections();
 	test_spoilt_page();
+	test_spoilt_page_without_poison();
 	snprintf(command, sizeof(command), "rm -rf %s", directory);
 	return system(command) ? 1 : 0;
 }
