@@ -1,6 +1,6 @@
 """Run the rollout on a lab as an operator would, and do to it what happens to rollouts.
 
-    rollout.py --name LAB --log FILE [--vars JSON] [-- more words for ansible-playbook]
+    rollout.py --name LAB --log FILE [--vars JSON] [--installed DIR] [-- more words for ansible-playbook]
     rollout.py … --when NODE frozen|jumped --then kill-controller|kill-node
 
 Ends with the exit code of ansible-playbook, 137 if it was killed.
@@ -21,33 +21,43 @@ from lab import STATE, Lab
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
 PLAYBOOK = "playbooks/kup-update.yml"
+INSTALLED_PLAYBOOK = "kup.fleet.kup_update"
 APPLICATION = REPO / "molecule/lab/vars/memcached.yml"
 # What a rollout may take until the moment that a fault waits for.
 PATIENCE = 600
 
 
-def _environment():
-    """Return the caller's environment without what a surrounding Ansible or Molecule put there."""
+def _environment(installed):
+    """Return the caller's environment without what a surrounding Ansible or Molecule put there.
+
+    With the folder INSTALLED: its settings and collections instead of this clone's.
+    """
     kept = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("ANSIBLE_", "MOLECULE_", "PYTHON", "VIRTUAL_ENV")) or name == "ANSIBLE_NOCOLOR"
     }
-    return kept | {"ANSIBLE_CONFIG": str(REPO / "ansible.cfg"), "PYTHONUNBUFFERED": "1"}
+    if installed:
+        kept["ANSIBLE_COLLECTIONS_PATH"] = str(installed)
+    return kept | {"ANSIBLE_CONFIG": str((installed or REPO) / "ansible.cfg"), "PYTHONUNBUFFERED": "1"}
 
 
 class Rollout:
-    """A running ansible-playbook; what it says goes to the file LOG and, line by line, to the terminal."""
+    """A running ansible-playbook; what it says goes to the file LOG and, line by line, to the terminal.
 
-    def __init__(self, name, log, variables, words=(), playbook=PLAYBOOK):
+    INSTALLED: the folder that a collection was installed to; its playbook is run by its name, else this clone's.
+    """
+
+    def __init__(self, name, log, variables, words=(), installed=None):
+        playbook = INSTALLED_PLAYBOOK if installed else PLAYBOOK
         venv = pathlib.Path(os.environ.get("KUP_VENV") or REPO / "build/venv").resolve()
         argv = [str(venv / "bin/ansible-playbook"), "-i", str(STATE / name / "inventory.yml"), playbook]
         if not {"-l", "--limit"} & set(words):
             argv += ["-l", "memcache"]
         self._process = subprocess.Popen(
             [*argv, "-e", f"@{APPLICATION}", "-e", json.dumps(variables), *words],
-            cwd=REPO,
-            env=_environment(),
+            cwd="/" if installed else REPO,
+            env=_environment(installed),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -135,6 +145,7 @@ def main():
     parser.add_argument("--name", required=True, help="the lab's name")
     parser.add_argument("--log", required=True, help="file for what ansible-playbook says")
     parser.add_argument("--vars", type=json.loads, default={}, metavar="JSON", help="variables of the playbook")
+    parser.add_argument("--installed", type=pathlib.Path, metavar="DIR", help="run the collection installed there")
     parser.add_argument("--when", nargs=2, metavar=("NODE", "MOMENT"), help="moment of the fault: frozen or jumped")
     parser.add_argument("--then", choices=("kill-controller", "kill-node"), help="the fault")
     args = parser.parse_args(own)
@@ -142,7 +153,7 @@ def main():
         parser.error(f"--when NODE {'|'.join(watch.MOMENTS)} and --then go together")
     try:
         lab = Lab(args.name)
-        rollout = Rollout(args.name, args.log, args.vars, words)
+        rollout = Rollout(args.name, args.log, args.vars, words, args.installed)
         try:
             if args.when:
                 _inject(lab, rollout, *args.when, args.then)
