@@ -23,6 +23,8 @@ from lab import Lab
 LOAD = pathlib.Path(__file__).resolve().parent / "load.py"
 # A light load: the clients share the machine with the nodes that they measure.
 RATE = 50
+# Milliseconds between two probes. Each is a new connection, which costs an emulated processor milliseconds.
+PROBE_MS = 20
 IDLE = 8
 SIZE = 1024
 # What a client may take to open its connections, and to end.
@@ -81,8 +83,11 @@ class Clients:
             if code:
                 raise LabError(said)
 
-    def start(self, keys):
-        """Start a client for every node and return when all of them have had their first answers."""
+    def start(self, keys, probe_ms=PROBE_MS):
+        """Start a client for every node and return when all of them have had their first answers.
+
+        Outages are seen with a resolution of PROBE_MS; one begins with five probes without an answer.
+        """
         # Two at once would take each other's writes for damage.
         self.stop()
         started = {}
@@ -91,6 +96,7 @@ class Clients:
             for path in (out, self.verdict_path(node), self._status_path(node)):
                 path.unlink(missing_ok=True)
             options = ("--keys", keys, "--out", out, "--rate", RATE, "--idle", IDLE)
+            options += ("--probe-interval", probe_ms, "--threshold", 5 * probe_ms)
             with self._log_path(node).open("w", encoding="utf-8") as log:
                 started[node] = subprocess.Popen(
                     self._argv("run", node, *options),
@@ -191,13 +197,14 @@ def main():
     parser.add_argument("--name", required=True, help="the lab's name")
     parser.add_argument("--out", required=True, help="directory of the clients' files")
     parser.add_argument("--keys", type=int, default=20000, help="keys per node (default: %(default)s)")
+    parser.add_argument("--probe-ms", type=int, default=PROBE_MS, help="between two probes (default: %(default)s)")
     parser.add_argument("nodes", nargs="*", help="only these nodes")
     args = parser.parse_args()
     try:
         clients = Clients(Lab(args.name), args.out, args.nodes)
         if args.verb == "start":
             clients.fill(args.keys)
-            clients.start(args.keys)
+            clients.start(args.keys, args.probe_ms)
         elif args.verb == "stop":
             clients.settle()
             missing = [node for node, result in clients.stop().items() if result is None]
