@@ -13,11 +13,10 @@ MEMORY_MB = 1024
 LIMIT = 300
 
 
-def build_init(into):
+def build_init(into, source=HERE / "init.c"):
     """Compile the test machine's only program."""
-    subprocess.run(
-        ["gcc", "-O2", "-static", "-Wall", "-Wextra", "-Werror", "-o", str(into), str(HERE / "init.c")], check=True
-    )
+    flags = ["-O2", "-static", "-Wall", "-Wextra", "-Werror"]
+    subprocess.run(["nice", "-n", "19", "gcc", *flags, "-o", str(into), str(source)], check=True)
 
 
 def _member(name, mode, content):
@@ -48,15 +47,18 @@ def _kexec():
         yield str(path).lstrip("/"), 0o100755, path.read_bytes()
 
 
-def jump(first_kernel, patched, init, words, cpu="max", processors=1):
+def jump(first_kernel, patched, init, words, cpu="max", processors=1, memory_mb=MEMORY_MB, modules=None):
     """Start ``first_kernel``, which jumps into ``patched``.
 
     :param words: of the first kernel's command line, for init.c.
+    :param modules: kup_ppp.ko for the first and for the second kernel (paths); None: no module.
     :returns: (what was said: key → value, with lists for "log", "warning" and "failed"; the console as text).
     """
     with tempfile.TemporaryDirectory(prefix="kup-kernels-") as scratch:
-        second = archive(_skeleton(init))
+        first_module, second_module = ([("kup_ppp.ko", 0o100600, path.read_bytes())] for path in modules) if modules else ([], [])
+        second = archive([*_skeleton(init), *second_module])
         members = [
+            *first_module,
             *_skeleton(init),
             *_kexec(),
             ("kernel", 0o100600, patched.read_bytes()),
@@ -66,7 +68,7 @@ def jump(first_kernel, patched, init, words, cpu="max", processors=1):
         initrd.write_bytes(archive(members))
         command = [
             *("nice", "-n", "19", "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none"),
-            *("-accel", "tcg,thread=multi", "-cpu", cpu, "-smp", str(processors), "-m", str(MEMORY_MB), "-no-reboot"),
+            *("-accel", "tcg,thread=multi,tb-size=64", "-cpu", cpu, "-smp", str(processors), "-m", str(memory_mb), "-no-reboot"),
             *("-serial", "stdio", "-kernel", str(first_kernel), "-initrd", str(initrd)),
             *("-append", " ".join(["console=ttyS0", "panic=-1", "quiet", *words])),
         ]

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later WITH Linux-syscall-note */
+/*
+ * /dev/kup_ppp: applications' page frames across a change of the kernel.
+ *
+ * Old kernel:	BEGIN, RECORD once or more for each task, LAYOUT, then kexec. DROP undoes all three.
+ * New kernel:	the module parameter table=0xADDRESS,0xNONCE attaches the table; BIND for each task while all tasks are
+ *		stopped, then RELEASE; or REARM, and kexec to a kernel with the same two numbers.
+ *
+ * Addresses are in bytes and multiples of 4096; an end is the first byte behind. Fields called `zero` must be 0.
+ */
+#ifndef KUP_PPP_H
+#define KUP_PPP_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+#define KUP_PPP_KEEP_OUT_MAX 16
+#define KUP_PPP_RANGES_MAX 4096
+#define KUP_PPP_PARTS_MAX 256
+
+struct kup_ppp_range {
+	__u64 start;
+	__u64 end;
+};
+
+/* EBUSY: not idle. */
+struct kup_ppp_begin {
+	__u32 number; /* of keep_out, up to KUP_PPP_KEEP_OUT_MAX */
+	__u32 zero;
+	/* Physical memory where no kept frame may lie: the windows that the next kernels are loaded to. Below 16 MiB none ever lies. */
+	struct kup_ppp_range keep_out[KUP_PPP_KEEP_OUT_MAX];
+};
+
+/*
+ * Every page of the ranges must be present, private and anonymous, and not locked. What was recorded of a call that failed
+ * stays recorded: DROP.
+ * ESRCH: no such process; EAGAIN: it is not stopped; EFAULT: not anonymous memory; ENODATA: not present (swapped out, the
+ * zero page); EBUSY: may be pinned for a device. For these failed_at is the address.
+ */
+struct kup_ppp_record {
+	__s32 pid;   /* in the caller's pid namespace */
+	__u32 task;  /* the name for BIND, any number */
+	__u32 number; /* of ranges, up to KUP_PPP_RANGES_MAX; ascending */
+	__u32 zero;
+	__u64 ranges; /* pointer to struct kup_ppp_range */
+	__u64 pages;  /* out */
+	__u64 failed_at; /* out */
+};
+
+struct kup_ppp_layout {
+	__u64 address; /* out: kup_ppp.table=0xADDRESS,0xNONCE */
+	__u64 nonce;   /* out */
+};
+
+/*
+ * Installs the pages recorded under `task` in process `pid`. parts > 1: several threads, each with another part, share the work.
+ * ESRCH, EAGAIN: as above; ENOENT: nothing recorded under `task`; EFAULT: no private anonymous memory at failed_at; EEXIST:
+ * a page is there already; ENOMEM: memory or the cgroup's limit.
+ */
+struct kup_ppp_bind {
+	__s32 pid;
+	__u32 task;
+	__u32 part;  /* 0 to parts - 1 */
+	__u32 parts; /* 1 to KUP_PPP_PARTS_MAX */
+	__u64 pages;  /* out: installed by this call */
+	__u64 copied; /* out: of these, copies of a frame that is another page's already */
+	__u64 failed_at; /* out */
+};
+
+/* Without it, RELEASE refuses (EBUSY) while there are recorded pages that are not bound. */
+#define KUP_PPP_RELEASE_UNBOUND 1
+
+struct kup_ppp_release {
+	__u32 flags;
+	__u32 zero;
+	__u64 freed; /* out: frames given back that no process has taken */
+};
+
+enum kup_ppp_state {
+	KUP_PPP_IDLE,
+	KUP_PPP_RECORDING,
+	KUP_PPP_LAID_OUT,
+	KUP_PPP_ATTACHED,
+	KUP_PPP_REARMED,
+};
+
+struct kup_ppp_status {
+	__u32 state;
+	__u32 zero;
+	__u64 pages;  /* recorded, or to bind */
+	__u64 bound;
+	__u64 moved;  /* copied out of keep_out */
+	__u64 frames; /* of the table */
+	__u64 runs;
+	__u64 own;    /* frames of these that the table itself takes */
+};
+
+#define KUP_PPP_BEGIN _IOW('K', 0x50, struct kup_ppp_begin)
+#define KUP_PPP_RECORD _IOWR('K', 0x51, struct kup_ppp_record)
+#define KUP_PPP_LAYOUT _IOR('K', 0x52, struct kup_ppp_layout)
+#define KUP_PPP_DROP _IO('K', 0x53)
+#define KUP_PPP_BIND _IOWR('K', 0x54, struct kup_ppp_bind)
+#define KUP_PPP_RELEASE _IOWR('K', 0x55, struct kup_ppp_release)
+#define KUP_PPP_REARM _IO('K', 0x56)
+#define KUP_PPP_STATUS _IOR('K', 0x57, struct kup_ppp_status)
+
+#endif

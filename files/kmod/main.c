@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The device, and which call is allowed when. */
+#define pr_fmt(fmt) "kup_ppp: " fmt
+
+#include <linux/miscdevice.h>
+#include <linux/module.h>
+#include <linux/rwsem.h>
+#include <linux/uaccess.h>
+
+#include "compat.h"
+#include "session.h"
+
+static struct kup_session session;
+/* Held for reading by BIND, which several threads may call at once, and by STATUS. */
+static DECLARE_RWSEM(session_lock);
+
+static char *table = "";
+module_param(table, charp, 0400);
+MODULE_PARM_DESC(table, "0xADDRESS,0xNONCE of the table that the kernel before has left");
+
+/*
+ * While a session holds memory, the module holds a reference on itself: unloading it would lose that memory.
+ */
+static void hold(void)
+{
+	__module_get(THIS_MODULE);
+}
+
+static int begin(void __user *argument)
+{
+	struct kup_ppp_begin value;
+	int error;
+
+	if (copy_from_user(&value, argument, sizeof(value)))
+		return -EFAULT;
+	if (session.state != KUP_PPP_IDLE)
+		return -EBUSY;
+	error = kup_begin(&session, &value);
+	if (!error)
+		hold();
+	return error;
+}
+
+static int record(void __user *argument)
+{
+	struct kup_ppp_record value;
+	int error;
+
+	if (copy_from_user(&value, argument, sizeof(value)))
+		return -EFAULT;
+	if (session.state != KUP_PPP_RECORDING)
+		return -EBUSY;
+	error = kup_record(&session, &value);
+	return copy_to_user(argument, &value, sizeof(value)) ? -EFAULT : error;
+}
+
+static int layout(void __user *argument)
+{
+	struct kup_ppp_layout value = {};
+	int error;
+
+	if (session.state != KUP_PPP_RECORDING)
+		return -EBUSY;
+	error = kup_layout(&session, &value);
+	if (error)
+		return error;
+	return copy_to_user(argument, &value, sizeof(value)) ? -EFAULT : 0;
+}
+
+static int drop(void)
+{
+	if (session.state != KUP_PPP_RECORDING && session.state != KUP_PPP_LAID_OUT)
+		return -EBUSY;
+	kup_drop(&session);
+	module_put(THIS_MODULE);
+	return 0;
+}
+
+static int bind(void __user *argument)
+{
+	struct kup_ppp_bind value;
+	int error;
+
+	if (copy_from_user(&value, argument, sizeof(value)))
+		return -EFAULT;
+	if (session.state != KUP_PPP_ATTACHED)
+		return -EBUSY;
+	error = kup_bind(&session, &value);
+	return copy_to_user(argument, &value, sizeof(value)) ? -EFAULT : error;
+}
+
+static int release(void __user *argument)
+{
+	struct kup_ppp_release value;
+	int error;
+
+	if (copy_from_user(&value, argument, sizeof(value)))
+		return -EFAULT;
+	if (session.state != KUP_PPP_ATTACHED && session.state != KUP_PPP_REARMED)
+		return -EBUSY;
+	error = kup_release(&session, &value);
+	if (error)
+		return error;
+	module_put(THIS_MODULE);
+	return copy_to_user(argument, &value, sizeof(value)) ? -EFAULT : 0;
+}
+
+static int rearm(void)
+{
+	if (session.state != KUP_PPP_ATTACHED)
+		return -EBUSY;
+	/* The digest does not cover it. The next kernel takes the table as if it were new. */
+	session.table->state = 0;
+	session.state = KUP_PPP_REARMED;
+	pr_info("table is armed for another start\n");
+	return 0;
+}
+
+static int status(void __user *argument)
+{
+	struct kup_ppp_status value = {
+		.state = session.state,
+		.pages = session.pages,
+		.bound = atomic64_read(&session.bound),
+		.moved = session.moved,
+	};
+
+	if (session.state >= KUP_PPP_LAID_OUT) {
+		unsigned int i;
+
+		value.frames = session.table->frames;
+		value.runs = session.table->runs;
+		value.own = 1 + DIV_ROUND_UP(session.table->owner[KUP_OWNER_LENGTH], KUP_OWNER_WORDS);
+		for (i = 0; i < session.table->extents; i++)
+			value.own += kup_run_frames(session.table->extent[i]);
+	}
+	return copy_to_user(argument, &value, sizeof(value)) ? -EFAULT : 0;
+}
+
+static long control(struct file *file, unsigned int command, unsigned long argument)
+{
+	void __user *pointer = (void __user *)argument;
+	bool shared = command == KUP_PPP_BIND || command == KUP_PPP_STATUS;
+	long error;
+
+	/* Also for who has got the open file from somebody else. */
+	if (!capable(CAP_SYS_ADMIN))
+		return -EPERM;
+	if (shared ? down_read_killable(&session_lock) : down_write_killable(&session_lock))
+		return -EINTR;
+	switch (command) {
+	case KUP_PPP_BEGIN:
+		error = begin(pointer);
+		break;
+	case KUP_PPP_RECORD:
+		error = record(pointer);
+		break;
+	case KUP_PPP_LAYOUT:
+		error = layout(pointer);
+		break;
+	case KUP_PPP_DROP:
+		error = drop();
+		break;
+	case KUP_PPP_BIND:
+		error = bind(pointer);
+		break;
+	case KUP_PPP_RELEASE:
+		error = release(pointer);
+		break;
+	case KUP_PPP_REARM:
+		error = rearm();
+		break;
+	case KUP_PPP_STATUS:
+		error = status(pointer);
+		break;
+	default:
+		error = -ENOTTY;
+	}
+	if (shared)
+		up_read(&session_lock);
+	else
+		up_write(&session_lock);
+	return error;
+}
+
+static int open_device(struct inode *inode, struct file *file)
+{
+	return capable(CAP_SYS_ADMIN) ? 0 : -EPERM;
+}
+
+static const struct file_operations operations = {
+	.owner = THIS_MODULE,
+	.open = open_device,
+	.unlocked_ioctl = control,
+};
+
+static struct miscdevice device = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = "kup_ppp",
+	.mode = 0600,
+	.fops = &operations,
+};
+
+/* 0xADDRESS,0xNONCE and nothing else. */
+static int parse_table(u64 *address, u64 *nonce)
+{
+	char *comma = strchr(table, ','), first[24];
+
+	if (!comma || comma - table >= sizeof(first) || strncmp(table, "0x", 2) || strncmp(comma + 1, "0x", 2))
+		return -EINVAL;
+	strscpy(first, table, comma - table + 1);
+	return kstrtou64(first, 16, address) ?: kstrtou64(comma + 1, 16, nonce);
+}
+
+static int __init start(void)
+{
+	u64 address, nonce;
+	int error = kup_compat_init();
+
+	if (error)
+		return error;
+	if (*table) {
+		error = parse_table(&address, &nonce);
+		if (error)
+			pr_err("table is not 0xADDRESS,0xNONCE\n");
+		else
+			error = kup_attach(&session, address, nonce);
+		if (error)
+			return error;
+	}
+	error = misc_register(&device);
+	if (session.state == KUP_PPP_ATTACHED) {
+		/* Without the device nobody could bind or release; another try finds the frames still reserved. */
+		if (error)
+			kup_forget(&session);
+		else
+			hold();
+	}
+	return error;
+}
+
+static void __exit end(void)
+{
+	misc_deregister(&device);
+}
+
+module_init(start);
+module_exit(end);
+MODULE_DESCRIPTION("Applications' page frames across a change of the kernel");
+MODULE_AUTHOR("the kup.fleet authors");
+MODULE_LICENSE("GPL");

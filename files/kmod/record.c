@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Old kernel: which frames a stopped process's pages lie in, and holding on to them. */
+#include <linux/highmem.h>
+#include <linux/huge_mm.h>
+#include <linux/pid.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "compat.h"
+#include "session.h"
+
+struct mm_struct *kup_stopped_mm(pid_t number)
+{
+	struct pid *pid = find_get_pid(number);
+	struct task_struct *task = get_pid_task(pid, PIDTYPE_TGID);
+	struct mm_struct *mm;
+
+	put_pid(pid);
+	if (!task)
+		return ERR_PTR(-ESRCH);
+	mm = kup_is_stopped(task) ? get_task_mm(task) : ERR_PTR(-EAGAIN);
+	put_task_struct(task);
+	return mm ?: ERR_PTR(-ESRCH);
+}
+
+static bool is_kept_out(const struct kup_session *session, u64 frame, u64 frames)
+{
+	unsigned int i;
+
+	if (frame < KUP_LOWEST)
+		return true;
+	for (i = 0; i < session->keep_outs; i++)
+		if (frame < session->keep_out[i][1] && frame + frames > session->keep_out[i][0])
+			return true;
+	return false;
+}
+
+struct page *kup_alloc(struct kup_session *session, unsigned int order)
+{
+	for (;;) {
+		struct page *page = alloc_pages(GFP_KERNEL | __GFP_ZERO | __GFP_RETRY_MAYFAIL | __GFP_NOWARN, order);
+
+		if (!page)
+			return NULL;
+		if (!is_kept_out(session, page_to_pfn(page), 1ul << order)) {
+			if (order)
+				split_page(page, order);
+			return page;
+		}
+		/* Held until the end, or it would be handed out again. */
+		set_page_private(page, order);
+		list_add(&page->lru, &session->rejected);
+	}
+}
+
+static void free_rejected(struct kup_session *session)
+{
+	struct page *page, *next;
+
+	list_for_each_entry_safe(page, next, &session->rejected, lru) {
+		unsigned int order = page_private(page);
+
+		list_del(&page->lru);
+		set_page_private(page, 0);
+		__free_pages(page, order);
+	}
+}
+
+/* The next word's place in the list of owners; NULL: no memory. */
+static u64 *append(struct kup_session *session, u64 word)
+{
+	struct kup_table *table = session->table;
+
+	if (!session->last_page || session->last_used == KUP_OWNER_WORDS) {
+		struct page *page = kup_alloc(session, 0);
+
+		if (!page)
+			return NULL;
+		if (session->last_page)
+			session->last_page[0] = page_to_pfn(page);
+		else
+			table->owner[KUP_OWNER_FIRST] = page_to_pfn(page);
+		session->last_page = page_address(page);
+		session->last_used = 0;
+	}
+	table->owner[KUP_OWNER_LENGTH]++;
+	session->last_page[++session->last_used] = word;
+	return &session->last_page[session->last_used];
+}
+
+/* An area that is being written. */
+struct area {
+	u64 *head, *run;
+};
+
+static int append_page(struct kup_session *session, struct area *area, u32 task, unsigned long address, u64 frame)
+{
+	if (!area->head) {
+		area->head = append(session, (u64)task << 32);
+		area->run = area->head ? append(session, address >> PAGE_SHIFT) : NULL;
+		if (!area->run) {
+			/* An area without runs, or half of one: it must not be read. */
+			session->table->owner[KUP_OWNER_LENGTH] -= !!area->head;
+			return -ENOMEM;
+		}
+		area->run = NULL;
+	}
+	if (area->run && kup_run_end(*area->run) == frame && kup_run_frames(*area->run) < KUP_RUN_MAX) {
+		++*area->run;
+	} else {
+		area->run = append(session, kup_run(frame, 1));
+		if (!area->run)
+			return -ENOMEM;
+		++*area->head;
+	}
+	session->pages++;
+	return 0;
+}
+
+/* The page to keep for one that lies where nothing can be kept; takes over the reference. NULL: no memory. */
+static struct page *move(struct kup_session *session, struct page *page)
+{
+	unsigned long frame = page_to_pfn(page);
+	struct page *copy;
+
+	if (!is_kept_out(session, frame, 1))
+		return page;
+	copy = xa_load(&session->copies, frame);
+	if (copy) {
+		get_page(copy);
+	} else {
+		copy = kup_alloc(session, 0);
+		if (copy) {
+			copy_highpage(copy, page);
+			if (xa_err(xa_store(&session->copies, frame, copy, GFP_KERNEL))) {
+				put_page(copy);
+				copy = NULL;
+			} else {
+				session->moved++;
+			}
+		}
+	}
+	put_page(page);
+	return copy;
+}
+
+static pmd_t *find_pmd(struct mm_struct *mm, unsigned long address)
+{
+	pgd_t *pgd = pgd_offset(mm, address);
+	p4d_t *p4d;
+	pud_t *pud;
+
+	if (pgd_none(*pgd))
+		return NULL;
+	p4d = p4d_offset(pgd, address);
+	if (p4d_none(*p4d))
+		return NULL;
+	pud = pud_offset(p4d, address);
+	if (pud_none(*pud) || pud_leaf(*pud))
+		return NULL;
+	return pmd_offset(pud, address);
+}
+
+static int take(struct page *page, struct page **into)
+{
+	if (!PageAnon(page))
+		return -ENODATA;
+	if (folio_maybe_dma_pinned(page_folio(page)))
+		return -EBUSY;
+	get_page(page);
+	*into = page;
+	return 0;
+}
+
+/*
+ * A reference on each page from `address` to `end`, which lie in one page table.
+ * Returns how many; fewer than asked for if *error is set.
+ */
+static unsigned int take_pages(struct mm_struct *mm, unsigned long address, unsigned long end, struct page **pages, int *error)
+{
+	pmd_t *pmd = find_pmd(mm, address);
+	unsigned int number = 0;
+	spinlock_t *lock;
+	pte_t *first, *pte;
+
+	*error = 0;
+	if (!pmd || pmd_none(*pmd)) {
+		*error = -ENODATA;
+		return 0;
+	}
+	lock = pmd_lock(mm, pmd);
+	if (!pmd_none(*pmd) && (pmd_trans_huge(*pmd) || !pmd_present(*pmd))) {
+		if (!pmd_present(*pmd))
+			*error = -ENODATA;
+		for (; !*error && address < end; address += PAGE_SIZE) {
+			*error = take(pmd_page(*pmd) + (address & ~PMD_MASK) / PAGE_SIZE, pages + number);
+			number += !*error;
+		}
+		spin_unlock(lock);
+		return number;
+	}
+	spin_unlock(lock);
+	/* Without a huge page there, and with mmap_lock against one coming. */
+	first = kup_lock_pte(mm, address, &lock);
+	if (!first) {
+		*error = -ENOMEM;
+		return 0;
+	}
+	for (pte = first; !*error && address < end; address += PAGE_SIZE, pte++) {
+		/* PROT_NONE is present here; the zero page is special. */
+		*error = !pte_present(*pte) || pte_special(*pte) ? -ENODATA : take(pte_page(*pte), pages + number);
+		number += !*error;
+	}
+	pte_unmap_unlock(first, lock);
+	return number;
+}
+
+static int record_range(struct kup_session *session, struct mm_struct *mm, struct kup_ppp_record *record,
+			const struct kup_ppp_range *range, struct page **pages)
+{
+	unsigned long address = range->start;
+	struct area area = {};
+
+	while (address < range->end) {
+		struct vm_area_struct *vma = find_vma(mm, address);
+		unsigned long end = min_t(unsigned long, range->end, (address & PMD_MASK) + PMD_SIZE);
+		unsigned int number, i;
+		int error, failed = 0;
+
+		record->failed_at = address;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		if (!vma || vma->vm_start > address || !kup_is_plain(vma))
+			return -EFAULT;
+		end = min(end, vma->vm_end);
+		number = take_pages(mm, address, end, pages, &error);
+		for (i = 0; i < number; i++, address += PAGE_SIZE) {
+			struct page *page = failed ? pages[i] : move(session, pages[i]);
+
+			record->failed_at = failed ? record->failed_at : address;
+			if (page && !failed)
+				failed = append_page(session, &area, record->task, address, page_to_pfn(page));
+			else if (!page)
+				failed = -ENOMEM;
+			if (page && failed)
+				put_page(page);
+			record->pages += !failed;
+		}
+		if (failed)
+			return failed;
+		if (error) {
+			record->failed_at = address;
+			return error;
+		}
+		cond_resched();
+	}
+	record->failed_at = 0;
+	return 0;
+}
+
+static struct kup_ppp_range *read_ranges(const struct kup_ppp_record *record)
+{
+	struct kup_ppp_range *ranges;
+	u64 last = 0;
+	u32 i;
+
+	if (!record->number || record->number > KUP_PPP_RANGES_MAX || record->zero)
+		return ERR_PTR(-EINVAL);
+	ranges = vmemdup_user(u64_to_user_ptr(record->ranges), record->number * sizeof(*ranges));
+	if (IS_ERR(ranges))
+		return ranges;
+	for (i = 0; i < record->number; last = ranges[i++].end)
+		if (ranges[i].start < last || ranges[i].start >= ranges[i].end || ranges[i].end > TASK_SIZE_MAX ||
+		    !PAGE_ALIGNED(ranges[i].start | ranges[i].end)) {
+			kvfree(ranges);
+			return ERR_PTR(-EINVAL);
+		}
+	return ranges;
+}
+
+int kup_record(struct kup_session *session, struct kup_ppp_record *record)
+{
+	struct kup_ppp_range *ranges = read_ranges(record);
+	struct page **pages;
+	struct mm_struct *mm;
+	int error = 0;
+	u32 i;
+
+	record->pages = 0;
+	record->failed_at = 0;
+	if (IS_ERR(ranges))
+		return PTR_ERR(ranges);
+	pages = kmalloc_array(PTRS_PER_PTE, sizeof(*pages), GFP_KERNEL);
+	mm = pages ? kup_stopped_mm(record->pid) : ERR_PTR(-ENOMEM);
+	if (!IS_ERR(mm)) {
+		mmap_read_lock(mm);
+		for (i = 0; !error && i < record->number; i++)
+			error = record_range(session, mm, record, ranges + i, pages);
+		mmap_read_unlock(mm);
+		mmput(mm);
+	} else {
+		error = PTR_ERR(mm);
+	}
+	kfree(pages);
+	kvfree(ranges);
+	return error;
+}
+
+int kup_begin(struct kup_session *session, const struct kup_ppp_begin *begin)
+{
+	struct page *header;
+	u32 i;
+
+	if (begin->number > KUP_PPP_KEEP_OUT_MAX || begin->zero)
+		return -EINVAL;
+	for (i = 0; i < begin->number; i++) {
+		const struct kup_ppp_range *range = begin->keep_out + i;
+
+		if (range->start >= range->end || !PAGE_ALIGNED(range->start | range->end))
+			return -EINVAL;
+		session->keep_out[i][0] = range->start >> PAGE_SHIFT;
+		session->keep_out[i][1] = range->end >> PAGE_SHIFT;
+	}
+	session->keep_outs = begin->number;
+	INIT_LIST_HEAD(&session->rejected);
+	xa_init(&session->copies);
+	header = kup_alloc(session, 0);
+	if (!header) {
+		free_rejected(session);
+		return -ENOMEM;
+	}
+	session->table = page_address(header);
+	session->state = KUP_PPP_RECORDING;
+	return 0;
+}
+
+static void put_recorded(const struct kup_table *table)
+{
+	struct kup_reader reader = kup_reader(table);
+
+	while (reader.left) {
+		u32 runs = kup_read(&reader);
+
+		if (reader.left)
+			kup_read(&reader);
+		for (; runs && reader.left; runs--) {
+			u64 run = kup_read(&reader), i;
+
+			for (i = 0; i < kup_run_frames(run); i++)
+				put_page(pfn_to_page(kup_run_first(run) + i));
+			cond_resched();
+		}
+	}
+}
+
+void kup_drop(struct kup_session *session)
+{
+	struct kup_table *table = session->table;
+	u64 frame = table->owner[KUP_OWNER_FIRST], i;
+	u32 extent;
+
+	put_recorded(table);
+	while (frame) {
+		u64 next = *(u64 *)kup_frame(frame);
+
+		__free_page(pfn_to_page(frame));
+		frame = next;
+	}
+	for (extent = 0; extent < table->extents; extent++)
+		for (i = 0; i < kup_run_frames(table->extent[extent]); i++)
+			__free_page(pfn_to_page(kup_run_first(table->extent[extent]) + i));
+	__free_page(virt_to_page(table));
+	free_rejected(session);
+	xa_destroy(&session->copies);
+	memset(session, 0, sizeof(*session));
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the module knows: one table at a time, on one side of the switch or the other. */
+#ifndef KUP_SESSION_H
+#define KUP_SESSION_H
+
+#include <linux/list.h>
+#include <linux/mm.h>
+#include <linux/xarray.h>
+
+#include "kup_ppp.h"
+#include "owner.h"
+
+/* Nothing is kept below: the next kernel needs memory there for devices and for starting processors. */
+#define KUP_LOWEST (16ul << 20 >> PAGE_SHIFT)
+
+struct kup_session {
+	enum kup_ppp_state state;
+	atomic64_t bound;
+	struct kup_table *table; /* the header, where it lies */
+	u64 pages;               /* recorded */
+
+	/* Old kernel. Each recorded page has a reference of ours. */
+	u64 moved;
+	unsigned int keep_outs;
+	u64 keep_out[KUP_PPP_KEEP_OUT_MAX][2]; /* frames, the second is behind */
+	struct list_head rejected;             /* page->private: order */
+	struct xarray copies;                  /* frame in keep_out -> page that it was copied to */
+	u64 *last_page;                        /* of the list of owners */
+	unsigned int last_used;                /* words of it */
+	u64 *extents;                          /* the table's pages as runs, in a copy of the header's order */
+
+	/* New kernel. Each bound page has a reference of ours; all others are reserved. */
+	u64 **lists; /* the extents' pages */
+	u64 *own;    /* the table's own runs, sorted */
+	unsigned int owns;
+	u64 address, nonce;
+};
+
+static inline void *kup_frame(u64 frame)
+{
+	return page_address(pfn_to_page(frame));
+}
+
+/* Reads the list of owners; whoever wrote it has been checked. */
+struct kup_reader {
+	const u64 *words;
+	unsigned int at;
+	u64 left;
+};
+
+static inline struct kup_reader kup_reader(const struct kup_table *table)
+{
+	u64 first = table->owner[KUP_OWNER_FIRST];
+
+	return (struct kup_reader){ first ? kup_frame(first) : NULL, 1, table->owner[KUP_OWNER_LENGTH] };
+}
+
+/* Before it, `left` must be positive. */
+static inline u64 kup_read(struct kup_reader *reader)
+{
+	if (reader->at > KUP_OWNER_WORDS) {
+		reader->words = kup_frame(reader->words[0]);
+		reader->at = 1;
+	}
+	reader->left--;
+	return reader->words[reader->at++];
+}
+
+/* record.c */
+int kup_begin(struct kup_session *session, const struct kup_ppp_begin *begin);
+int kup_record(struct kup_session *session, struct kup_ppp_record *record);
+void kup_drop(struct kup_session *session);
+/* 2^order pages of zeros outside of keep_out, each with a reference of its own; NULL if there are none. */
+struct page *kup_alloc(struct kup_session *session, unsigned int order);
+
+/* layout.c */
+int kup_layout(struct kup_session *session, struct kup_ppp_layout *layout);
+int kup_compare(const void *one, const void *other);
+
+/* attach.c: on failure, nothing is changed. */
+int kup_attach(struct kup_session *session, u64 address, u64 nonce);
+/* Free what attaching has allocated; the frames stay reserved. */
+void kup_forget(struct kup_session *session);
+int kup_release(struct kup_session *session, struct kup_ppp_release *release);
+
+/* bind.c: may run several times at once. */
+int kup_bind(struct kup_session *session, struct kup_ppp_bind *bind);
+
+/* A stopped process's memory, with a reference; or an error. */
+struct mm_struct *kup_stopped_mm(pid_t number);
+
+#endif

@@ -1,0 +1,74 @@
+"""Build the kernel module as a node does: with its Debian release's compiler and the kernel's own headers package.
+
+A headers package brings programs that need its release's C library, so that all is done in a root directory of that
+release, made once.
+"""
+
+import pathlib
+import shutil
+import subprocess
+import sys
+
+REPO = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPO / "molecule" / "lab"))
+sys.path.insert(0, str(REPO / "tests" / "kernels"))
+
+import mirror  # noqa: E402
+
+# Series → Debian release whose compiler has built the kernel.
+RELEASES = {"6.1": "12", "6.12": "13", "7.2": "13"}
+
+
+def _packages(release):
+    """Headers packages of the kernels that are to be tried on a Debian release: series → kernel release."""
+    found = {}
+    for suite in mirror.suites(release):
+        for stanza in mirror.packages(suite, r"linux-headers-\d[^ \n]*-cloud-amd64"):
+            kernel = stanza["Package"].removeprefix("linux-headers-")
+            for series, where in RELEASES.items():
+                if where == release and stanza["Version"].startswith(f"{series}.") and kernel.count(".") > 1:
+                    known = found.get(series)
+                    if not known or _is_older(known[1], stanza["Version"]):
+                        found[series] = (kernel, stanza["Version"])
+    return {series: kernel for series, (kernel, _version) in found.items()}
+
+
+def _is_older(one, other):
+    return subprocess.run(["dpkg", "--compare-versions", one, "lt", other], check=False).returncode == 0
+
+
+def root(release, cache):
+    """Root directory of a Debian release with compiler and headers; returns (path, series → kernel release)."""
+    path = cache / f"root-{release}"
+    note = cache / f"root-{release}.kernels"
+    if not note.exists():
+        shutil.rmtree(path, ignore_errors=True)
+        cache.mkdir(parents=True, exist_ok=True)
+        kernels = _packages(release)
+        names = ["make", "gcc", "libc6-dev", *(f"linux-headers-{kernel}" for kernel in kernels.values())]
+        sources = [suite.source_line for suite in mirror.suites(release)]
+        subprocess.run(
+            ["nice", "-n", "19", "mmdebstrap", "--quiet", "--mode=root", "--variant=minbase", "--skip=cleanup/tmp"]
+            + [f"--include={','.join(names)}", mirror.CODENAMES[release], str(path), *sources],
+            check=True,
+        )
+        note.write_text("".join(f"{series} {kernel}\n" for series, kernel in kernels.items()), encoding="utf-8")
+    return path, dict(line.split() for line in note.read_text(encoding="utf-8").splitlines())
+
+
+def build(series, cache):
+    """Build the module for the newest kernel of a series; returns (path of kup_ppp.ko, kernel release)."""
+    path, kernels = root(RELEASES[series], cache)
+    work = path / "kup"
+    shutil.rmtree(work, ignore_errors=True)
+    for name in ("kmod", "stub"):
+        shutil.copytree(REPO / "files" / name, work / name)
+    # A kernel's own programs want /proc.
+    command = ["nice", "-n", "19", "unshare", "--mount", "--pid", "--fork", f"--mount-proc={path}/proc"]
+    command += ["chroot", str(path), "make", "-C", "/kup/kmod", f"KERNEL={kernels[series]}"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"The module cannot be built for {kernels[series]}:\n{done.stdout}")
+    target = cache / f"kup_ppp-{kernels[series]}.ko"
+    shutil.copyfile(work / "kmod" / "kup_ppp.ko", target)
+    return target, kernels[series]
