@@ -283,7 +283,7 @@ int kup_release(struct kup_session *session, struct kup_ppp_release *release)
 
 	if (release->flags & ~KUP_PPP_RELEASE_UNBOUND || release->zero)
 		return -EINVAL;
-	if (!(release->flags & KUP_PPP_RELEASE_UNBOUND) && atomic64_read(&session->bound) != session->pages)
+	if (!(release->flags & KUP_PPP_RELEASE_UNBOUND) && atomic64_read(&session->bound) < session->pages)
 		return -EBUSY;
 	release->freed = 0;
 	/* The table's own pages are needed until all others are gone. */

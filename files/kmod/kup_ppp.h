@@ -33,7 +33,7 @@ struct kup_ppp_begin {
 
 /*
  * Every page of the ranges must be present, private and anonymous, and not locked. What was recorded of a call that failed
- * stays recorded: DROP.
+ * stays recorded, and only DROP is allowed then (EBUSY).
  * ESRCH: no such process; EAGAIN: it is not stopped; EFAULT: not anonymous memory; ENODATA: not present (swapped out, the
  * zero page); EBUSY: may be pinned for a device. For these failed_at is the address.
  */

@@ -187,6 +187,7 @@ int kup_layout(struct kup_session *session, struct kup_ppp_layout *layout)
 	table->owner[KUP_OWNER_DIGEST] = digest_owners(table);
 	write_runs(table, runs, number);
 	kvfree(runs);
+	kup_free_rejected(session);
 	layout->address = table->address;
 	layout->nonce = table->nonce;
 	session->state = KUP_PPP_LAID_OUT;

@@ -48,7 +48,7 @@ static int record(void __user *argument)
 
 	if (copy_from_user(&value, argument, sizeof(value)))
 		return -EFAULT;
-	if (session.state != KUP_PPP_RECORDING)
+	if (session.state != KUP_PPP_RECORDING || session.is_broken)
 		return -EBUSY;
 	error = kup_record(&session, &value);
 	return copy_to_user(argument, &value, sizeof(value)) ? -EFAULT : error;
@@ -59,7 +59,7 @@ static int layout(void __user *argument)
 	struct kup_ppp_layout value = {};
 	int error;
 
-	if (session.state != KUP_PPP_RECORDING)
+	if (session.state != KUP_PPP_RECORDING || session.is_broken)
 		return -EBUSY;
 	error = kup_layout(&session, &value);
 	if (error)

@@ -54,7 +54,7 @@ struct page *kup_alloc(struct kup_session *session, unsigned int order)
 	}
 }
 
-static void free_rejected(struct kup_session *session)
+void kup_free_rejected(struct kup_session *session)
 {
 	struct page *page, *next;
 
@@ -304,6 +304,7 @@ int kup_record(struct kup_session *session, struct kup_ppp_record *record)
 	}
 	kfree(pages);
 	kvfree(ranges);
+	session->is_broken = !!error;
 	return error;
 }
 
@@ -327,7 +328,7 @@ int kup_begin(struct kup_session *session, const struct kup_ppp_begin *begin)
 	xa_init(&session->copies);
 	header = kup_alloc(session, 0);
 	if (!header) {
-		free_rejected(session);
+		kup_free_rejected(session);
 		return -ENOMEM;
 	}
 	session->table = page_address(header);
@@ -371,7 +372,7 @@ void kup_drop(struct kup_session *session)
 		for (i = 0; i < kup_run_frames(table->extent[extent]); i++)
 			__free_page(pfn_to_page(kup_run_first(table->extent[extent]) + i));
 	__free_page(virt_to_page(table));
-	free_rejected(session);
+	kup_free_rejected(session);
 	xa_destroy(&session->copies);
 	memset(session, 0, sizeof(*session));
 }

@@ -21,13 +21,13 @@ struct kup_session {
 
 	/* Old kernel. Each recorded page has a reference of ours. */
 	u64 moved;
+	bool is_broken; /* RECORD has failed half way: the list may only be dropped */
 	unsigned int keep_outs;
 	u64 keep_out[KUP_PPP_KEEP_OUT_MAX][2]; /* frames, the second is behind */
 	struct list_head rejected;             /* page->private: order */
 	struct xarray copies;                  /* frame in keep_out -> page that it was copied to */
 	u64 *last_page;                        /* of the list of owners */
 	unsigned int last_used;                /* words of it */
-	u64 *extents;                          /* the table's pages as runs, in a copy of the header's order */
 
 	/* New kernel. Each bound page has a reference of ours; all others are reserved. */
 	u64 **lists; /* the extents' pages */
@@ -70,6 +70,8 @@ static inline u64 kup_read(struct kup_reader *reader)
 int kup_begin(struct kup_session *session, const struct kup_ppp_begin *begin);
 int kup_record(struct kup_session *session, struct kup_ppp_record *record);
 void kup_drop(struct kup_session *session);
+/* Give back what kup_alloc() has rejected. */
+void kup_free_rejected(struct kup_session *session);
 /* 2^order pages of zeros outside of keep_out, each with a reference of its own; NULL if there are none. */
 struct page *kup_alloc(struct kup_session *session, unsigned int order);
 

@@ -55,7 +55,9 @@ def jump(first_kernel, patched, init, words, cpu="max", processors=1, memory_mb=
     :returns: (what was said: key → value, with lists for "log", "warning" and "failed"; the console as text).
     """
     with tempfile.TemporaryDirectory(prefix="kup-kernels-") as scratch:
-        first_module, second_module = ([("kup_ppp.ko", 0o100600, path.read_bytes())] for path in modules) if modules else ([], [])
+        first_module, second_module = (
+            ([("kup_ppp.ko", 0o100600, path.read_bytes())] for path in modules) if modules else ([], [])
+        )
         second = archive([*_skeleton(init), *second_module])
         members = [
             *first_module,
@@ -68,7 +70,17 @@ def jump(first_kernel, patched, init, words, cpu="max", processors=1, memory_mb=
         initrd.write_bytes(archive(members))
         command = [
             *("nice", "-n", "19", "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none"),
-            *("-accel", "tcg,thread=multi,tb-size=64", "-cpu", cpu, "-smp", str(processors), "-m", str(memory_mb), "-no-reboot"),
+            *(
+                "-accel",
+                "tcg,thread=multi,tb-size=64",
+                "-cpu",
+                cpu,
+                "-smp",
+                str(processors),
+                "-m",
+                str(memory_mb),
+                "-no-reboot",
+            ),
             *("-serial", "stdio", "-kernel", str(first_kernel), "-initrd", str(initrd)),
             *("-append", " ".join(["console=ttyS0", "panic=-1", "quiet", *words])),
         ]

@@ -464,14 +464,14 @@ static void bind_and_use(const char *table)
 	check_status(device, "bound");
 	require(!ioctl(device, KUP_PPP_RELEASE, &release), "RELEASE");
 	say("freed %llu", release.freed);
+	kill(filler, SIGKILL);
+	waitpid(filler, NULL, 0);
 	finish(two, "the second task");
 	finish(one, "the first task");
 	close(device);
 	require(!syscall(SYS_delete_module, "kup_ppp", O_NONBLOCK), "unloading");
 	say("gained_kb %ld", meminfo_kb("/proc/meminfo", "MemTotal: %ld") - before);
 	/* Once more all of it, with what was bound and given back. */
-	kill(filler, SIGKILL);
-	waitpid(filler, NULL, 0);
 	filler = fill();
 	kill(filler, SIGKILL);
 	waitpid(filler, NULL, 0);

@@ -12,7 +12,6 @@ import sys
 import tempfile
 
 import headers
-
 import machine
 import packages
 
