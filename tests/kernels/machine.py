@@ -9,8 +9,10 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 MEMORY_MB = 1024
-# Seconds for both kernels together.
-LIMIT = 300
+# Seconds for both kernels together, on a machine that does other work beside.
+LIMIT = 900
+# TCG's cmpxchg16b corrupts flags.
+CPU_WITHOUT = "-cx16"
 
 
 def build_init(into, source=HERE / "init.c"):
@@ -70,17 +72,8 @@ def jump(first_kernel, patched, init, words, cpu="max", processors=1, memory_mb=
         initrd.write_bytes(archive(members))
         command = [
             *("nice", "-n", "19", "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none"),
-            *(
-                "-accel",
-                "tcg,thread=multi,tb-size=64",
-                "-cpu",
-                cpu,
-                "-smp",
-                str(processors),
-                "-m",
-                str(memory_mb),
-                "-no-reboot",
-            ),
+            *("-accel", "tcg,thread=multi,tb-size=256", "-cpu", f"{cpu},{CPU_WITHOUT}"),
+            *("-smp", str(processors), "-m", str(memory_mb), "-no-reboot"),
             *("-serial", "stdio", "-kernel", str(first_kernel), "-initrd", str(initrd)),
             *("-append", " ".join(["console=ttyS0", "panic=-1", "quiet", *words])),
         ]

@@ -24,16 +24,17 @@ MEMORY_MB = 512
 RAM = [(1 << 20, (MEMORY_MB << 20) - (2 << 20))]
 # As init.c lays it out: pages of the first task, of these shared with the second.
 PAGES, SHARED = 9624, 2000
-# Compare and exchange of 16 bytes is slow in TCG.
-CPU = "max,-cx16"
 # The second kernel's module gets another nonce or address than the table has.
 SPOILED = {"nonce": "table of another switch", "address": "address is not reserved memory"}
 
 
-def images(series, cache):
-    """The newest cloud kernel image of each of the series."""
-    newest = {package.series: package for package in packages.wanted() if package.is_cloud}
-    return {name: packages.image(newest[name], cache) for name in series}
+def images(releases, cache):
+    """The images of the kernels (releases) that the modules are for."""
+    found = {package.release: packages.image(package, cache) for package in packages.wanted() if package.release in releases}
+    missing = [release for release in releases if not found.get(release)]
+    if missing:
+        raise SystemExit(f"The mirror has headers but no image of {', '.join(missing)}: remove {cache} and try again.")
+    return found
 
 
 def problems(said):
@@ -73,8 +74,10 @@ def main():
     options = parser.parse_args()
     pairs = [pair.split(":") for pair in options.pairs]
     names = sorted({name for pair in pairs for name in pair})
-    modules = {name: headers.build(name, options.cache)[0] for name in names}
-    kernels = images(names, options.cache)
+    built = {name: headers.build(name, options.cache) for name in names}
+    modules = {name: module for name, (module, _release) in built.items()}
+    found = images([release for _module, release in built.values()], options.cache)
+    kernels = {name: found[release] for name, (_module, release) in built.items()}
     init = options.cache / "init"
     machine.build_init(init, HERE / "init.c")
     bad = 0
@@ -86,7 +89,12 @@ def main():
                 window = _loadwindow.choose(RAM, _loadwindow.size(patched) + (8 << 20))
                 words = [f"kuptest.window={window[0]:x}-{window[1]:x}", *([f"kuptest.spoil={spoil}"] if spoil else [])]
                 said, console = machine.jump(
-                    kernels[first], patched, init, words, CPU, 2, MEMORY_MB, (modules[first], modules[second])
+                    kernels[first],
+                    patched,
+                    init,
+                    words,
+                    memory_mb=MEMORY_MB,
+                    modules=(modules[first], modules[second]),
                 )
                 found = list(refusal(said, SPOILED[spoil]) if spoil else problems(said))
                 print(f"{first} -> {second}, {spoil or 'whole'}: {'; '.join(found) or 'passed'}", flush=True)
