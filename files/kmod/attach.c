@@ -36,9 +36,12 @@ static bool is_reserved_run(u64 run)
 	    region_intersects(first << PAGE_SHIFT, frames << PAGE_SHIFT, IORESOURCE_SYSTEM_RAM, IORES_DESC_NONE) !=
 		    REGION_INTERSECTS)
 		return false;
-	for (i = 0; i < frames; i++)
+	for (i = 0; i < frames; i++) {
 		if (!is_reserved_frame(first + i))
 			return false;
+		if (!(i % 4096))
+			cond_resched();
+	}
 	return true;
 }
 
@@ -105,7 +108,6 @@ static const char *check_runs(struct kup_session *session)
 			return "run is not reserved memory";
 		behind = kup_run_end(run);
 		frames += kup_run_frames(run);
-		cond_resched();
 	}
 	return frames == table->frames ? NULL : "number of frames is wrong";
 }
@@ -148,12 +150,12 @@ static bool is_own(const struct kup_session *session, u64 run)
 static const char *check_own(struct kup_session *session)
 {
 	const struct kup_table *table = session->table;
-	u64 length = table->owner[KUP_OWNER_LENGTH], pages = DIV_ROUND_UP(length, KUP_OWNER_WORDS);
-	u64 frame = table->owner[KUP_OWNER_FIRST], i;
+	u64 length = table->owner[KUP_OWNER_LENGTH], frame = table->owner[KUP_OWNER_FIRST], pages, i;
 	struct xxh64_state hash;
 
-	if (!length || pages > table->frames)
+	if (!length || length > table->frames * KUP_OWNER_WORDS)
 		return "list of owners is out of bounds";
+	pages = DIV_ROUND_UP(length, KUP_OWNER_WORDS);
 	session->own = kvmalloc_array(1 + table->extents + pages, sizeof(*session->own), GFP_KERNEL);
 	if (!session->own)
 		return "no memory";
@@ -193,12 +195,12 @@ static const char *check_owners(struct kup_session *session)
 		if (!runs || runs >= reader.left)
 			return "list of owners is cut off";
 		page = kup_read(&reader);
-		if (head >> 32 == task && page < behind)
-			return "a task's areas do not ascend";
+		if (head >> 32 < task || (head >> 32 == task && page < behind))
+			return "areas do not ascend";
 		task = head >> 32;
 		behind = page;
 		for (; runs; runs--) {
-			u64 run = kup_read(&reader), frames = kup_run_frames(run);
+			u64 run = kup_owner_run(kup_read(&reader)), frames = kup_run_frames(run);
 
 			if (behind >= TASK_SIZE_MAX >> PAGE_SHIFT || frames > (TASK_SIZE_MAX >> PAGE_SHIFT) - behind)
 				return "an area is out of bounds";
@@ -290,11 +292,15 @@ int kup_release(struct kup_session *session, struct kup_ppp_release *release)
 	for (i = 0; i < runs; i++) {
 		u64 run = run_at(session, i), first = kup_run_first(run), end = kup_run_end(run);
 
-		for (; first < end; first++)
+		for (; first < end; first++) {
 			if (!is_own(session, kup_run(first, 1)))
 				release->freed += give_back(kup_run(first, 1));
-		cond_resched();
+			if (!(first % 4096))
+				cond_resched();
+		}
 	}
+	/* Nobody may take it for a table any more, wherever the page goes: REARM has made it look like a new one. */
+	session->table->magic = 0;
 	for (k = 0; k < owns; k++)
 		release->freed += give_back(own[k]);
 	pr_info("released: %lld pages are bound, %llu frames given back\n", atomic64_read(&session->bound), release->freed);

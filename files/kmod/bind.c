@@ -13,7 +13,6 @@ struct batch {
 	struct mm_struct *mm;
 	unsigned long address; /* of the first */
 	unsigned int number;
-	unsigned int copied;
 	struct page *pages[PTRS_PER_PTE];
 	bool is_copy[PTRS_PER_PTE];
 };
@@ -62,7 +61,8 @@ static void install(struct vm_area_struct *vma, unsigned long address, pte_t *pt
 	SetPageUptodate(page);
 	/* Its content is nowhere else: it must not be dropped as clean. */
 	SetPageDirty(page);
-	entry = pte_mkyoung(mk_pte(page, vma->vm_page_prot));
+	/* New memory looks changed to who counts changes (clear_refs). */
+	entry = pte_mksoft_dirty(pte_mkyoung(mk_pte(page, vma->vm_page_prot)));
 	if (vma->vm_flags & VM_WRITE)
 		entry = kup_writable(pte_mkdirty(entry));
 	kup_add_rmap(page, vma, address);
@@ -83,108 +83,101 @@ static bool has_huge_page(struct mm_struct *mm, unsigned long address)
 	return (pud && pud_leaf(*pud)) || (pmd && !pmd_none(*pmd) && (pmd_trans_huge(*pmd) || !pmd_present(*pmd)));
 }
 
-/* mmap_lock is held. Returns how many pages were installed; fewer than all if *error is set. */
-static unsigned int install_all(struct batch *batch, struct vm_area_struct *vma, int *error)
+/* Pages first to first + number - 1 of the batch. mmap_lock is held. Returns how many were installed; fewer than all if *error is set. */
+static unsigned int install_some(struct batch *batch, unsigned int first, unsigned int number, struct vm_area_struct *vma,
+				 int *error)
 {
+	unsigned long address = batch->address + first * PAGE_SIZE;
 	unsigned int i;
 	spinlock_t *lock;
-	pte_t *first;
+	pte_t *pte;
 
-	*error = has_huge_page(batch->mm, batch->address) ? -EEXIST : kup_anon_vma(vma);
+	*error = has_huge_page(batch->mm, address) ? -EEXIST : kup_anon_vma(vma);
 	if (*error)
 		return 0;
-	first = kup_lock_pte(batch->mm, batch->address, &lock);
-	if (!first) {
+	pte = kup_lock_pte(batch->mm, address, &lock);
+	if (!pte) {
 		*error = -ENOMEM;
 		return 0;
 	}
-	for (i = 0; i < batch->number && !*error; i++) {
-		if (!pte_none(first[i])) {
+	for (i = 0; i < number; i++, address += PAGE_SIZE) {
+		if (!pte_none(pte[i])) {
 			*error = -EEXIST;
 			break;
 		}
-		install(vma, batch->address + i * PAGE_SIZE, first + i, batch->pages[i], batch->is_copy[i]);
-		batch->copied += batch->is_copy[i];
+		install(vma, address, pte + i, batch->pages[first + i], batch->is_copy[first + i]);
 	}
-	pte_unmap_unlock(first, lock);
+	pte_unmap_unlock(pte, lock);
 	kup_add_anon_pages(batch->mm, i);
 	return i;
 }
 
+/* Install the batch, which may lie in several neighbouring areas, and make it empty. */
 static int flush(struct kup_session *session, struct batch *batch, struct kup_ppp_bind *bind)
 {
-	struct vm_area_struct *vma;
 	unsigned int done = 0, i;
-	int error = 0;
+	int error = fatal_signal_pending(current) ? -EINTR : 0;
 
 	mmap_read_lock(batch->mm);
 	while (!error && done < batch->number) {
-		unsigned long room;
+		unsigned long address = batch->address + done * PAGE_SIZE;
+		struct vm_area_struct *vma = find_vma(batch->mm, address);
 
-		vma = find_vma(batch->mm, batch->address);
-		if (!vma || vma->vm_start > batch->address || !kup_is_plain(vma)) {
+		if (!vma || vma->vm_start > address || !kup_is_plain(vma)) {
 			error = -EFAULT;
 			break;
 		}
-		/* The next area starts where this one ends: the batch is shortened for a moment. */
-		room = (vma->vm_end - batch->address) / PAGE_SIZE;
-		i = batch->number;
-		batch->number = min_t(unsigned long, room, i);
-		room = install_all(batch, vma, &error);
-		batch->number = i - room;
-		memmove(batch->pages, batch->pages + room, batch->number * sizeof(*batch->pages));
-		memmove(batch->is_copy, batch->is_copy + room, batch->number * sizeof(*batch->is_copy));
-		batch->address += room * PAGE_SIZE;
-		bind->pages += room;
-		atomic64_add(room, &session->bound);
+		i = min_t(unsigned long, (vma->vm_end - address) / PAGE_SIZE, batch->number - done);
+		done += install_some(batch, done, i, vma, &error);
 	}
 	mmap_read_unlock(batch->mm);
-	bind->copied += batch->copied;
-	if (error)
-		bind->failed_at = batch->address;
-	for (i = 0; i < batch->number; i++)
+	for (i = 0; i < done; i++)
+		bind->copied += batch->is_copy[i];
+	for (; i < batch->number; i++)
 		undo(batch->pages[i], batch->is_copy[i]);
+	bind->pages += done;
+	atomic64_add(done, &session->bound);
+	if (error)
+		bind->failed_at = batch->address + done * PAGE_SIZE;
 	batch->number = 0;
-	batch->copied = 0;
+	cond_resched();
 	return error;
+}
+
+/* The page for `address`, into the batch; installs the batch before if it ends there. */
+static int bind_page(struct kup_session *session, struct batch *batch, struct kup_ppp_bind *bind, u64 address, u64 frame)
+{
+	int error = batch->number && !(address & ~PMD_MASK) ? flush(session, batch, bind) : 0;
+	struct page *page;
+
+	if (error)
+		return error;
+	page = prepare(batch->mm, frame, &batch->is_copy[batch->number]);
+	if (!page) {
+		bind->failed_at = address;
+		return -ENOMEM;
+	}
+	if (!batch->number)
+		batch->address = address;
+	batch->pages[batch->number++] = page;
+	return 0;
 }
 
 static int bind_area(struct kup_session *session, struct batch *batch, struct kup_ppp_bind *bind, u64 address, u64 runs,
 		     struct kup_reader *reader)
 {
-	int error = 0;
+	int error = 0, other;
 
-	for (; runs; runs--) {
-		u64 run = kup_read(reader), frame;
+	for (; runs && !error; runs--) {
+		u64 run = kup_read(reader), frames = kup_run_frames(kup_owner_run(run)), i;
 
-		for (frame = kup_run_first(run); !error && frame < kup_run_end(run); frame++, address += PAGE_SIZE) {
-			struct page *page;
-
-			/* Each part has page tables of its own. */
-			if ((address >> PMD_SHIFT) % bind->parts != bind->part)
-				continue;
-			if (batch->number && !(address & ~PMD_MASK))
-				error = flush(session, batch, bind);
-			if (error)
-				break;
-			if (!batch->number)
-				batch->address = address;
-			page = prepare(batch->mm, frame, &batch->is_copy[batch->number]);
-			if (!page) {
-				bind->failed_at = address;
-				error = -ENOMEM;
-				break;
-			}
-			batch->pages[batch->number++] = page;
-		}
+		/* Each part has page tables of its own. */
+		for (i = 0; i < frames && !error; i++, address += PAGE_SIZE)
+			if ((address >> PMD_SHIFT) % bind->parts == bind->part)
+				error = bind_page(session, batch, bind, address, kup_owner_frame(run, i));
 	}
-	if (batch->number) {
-		int other = flush(session, batch, bind);
-
-		error = error ?: other;
-	}
-	cond_resched();
-	return error;
+	other = batch->number ? flush(session, batch, bind) : 0;
+	return error ?: other;
 }
 
 static int bind_task(struct kup_session *session, struct mm_struct *mm, struct kup_ppp_bind *bind, struct batch *batch)
@@ -197,8 +190,8 @@ static int bind_task(struct kup_session *session, struct mm_struct *mm, struct k
 	while (reader.left && !error) {
 		u64 head = kup_read(&reader), page = kup_read(&reader), runs = (u32)head;
 
-		if (fatal_signal_pending(current))
-			return -EINTR;
+		if (head >> 32 > bind->task)
+			break;
 		if (head >> 32 == bind->task) {
 			found = true;
 			error = bind_area(session, batch, bind, page << PAGE_SHIFT, runs, &reader);

@@ -6,6 +6,7 @@
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/rmap.h>
+#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/static_call.h>
 #include <linux/version.h>
@@ -60,14 +61,24 @@ static inline void kup_add_rmap(struct page *page, struct vm_area_struct *vma, u
 #endif
 }
 
-/* Charge the page to the memory cgroup of the process; may reclaim. */
+/*
+ * Charge the page to the memory cgroup of the process. Above the limit as well, as for one who reclaims (PF_MEMALLOC): the page
+ * was charged before the switch and exists already. Reclaiming for it would only take time out of the outage, and the OOM
+ * killer could kill what is being restored. The limit holds for the next page that the process asks for.
+ */
 static inline int kup_charge_page(struct page *page, struct mm_struct *mm)
 {
+	int error = 0;
 #ifdef CONFIG_MEMCG
-	if (!mem_cgroup_disabled())
-		return static_call(kup_charge)(page_folio(page), mm, GFP_KERNEL);
+	unsigned int flags;
+
+	if (mem_cgroup_disabled())
+		return 0;
+	flags = memalloc_noreclaim_save();
+	error = static_call(kup_charge)(page_folio(page), mm, GFP_KERNEL);
+	memalloc_noreclaim_restore(flags);
 #endif
-	return 0;
+	return error;
 }
 
 static inline void kup_uncharge_page(struct page *page)
@@ -108,13 +119,29 @@ static inline bool kup_claim(struct page *page)
 #endif
 }
 
-/* Areas whose pages are not simple anonymous memory. */
+/*
+ * The page of a process, with a reference: swapped in, or back from a migration. mmap_lock is held and stays so. FOLL_FORCE: also
+ * where the process itself may not read. Returns 1, or an error.
+ */
+static inline long kup_fault_in(struct mm_struct *mm, unsigned long address, struct page **page)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
+	return get_user_pages_remote(mm, address, 1, FOLL_FORCE, page, NULL, NULL);
+#else
+	return get_user_pages_remote(mm, address, 1, FOLL_FORCE, page, NULL);
+#endif
+}
+
+/* Whether an area's pages are simple anonymous memory. */
 static inline bool kup_is_plain(struct vm_area_struct *vma)
 {
 	unsigned long refused = VM_SHARED | VM_LOCKED | VM_HUGETLB | VM_PFNMAP | VM_MIXEDMAP | VM_IO;
 
 #ifdef VM_SHADOW_STACK
 	refused |= VM_SHADOW_STACK;
+#endif
+#ifdef VM_DROPPABLE
+	refused |= VM_DROPPABLE;
 #endif
 	return vma_is_anonymous(vma) && !(vma->vm_flags & refused);
 }

@@ -32,10 +32,11 @@ struct kup_ppp_begin {
 };
 
 /*
- * Every page of the ranges must be present, private and anonymous, and not locked. What was recorded of a call that failed
- * stays recorded, and only DROP is allowed then (EBUSY).
- * ESRCH: no such process; EAGAIN: it is not stopped; EFAULT: not anonymous memory; ENODATA: not present (swapped out, the
- * zero page); EBUSY: may be pinned for a device. For these failed_at is the address.
+ * Every page of the ranges must exist, and be private, anonymous and not locked; what is swapped out is brought in. Calls and
+ * ranges ascend by (task, start).
+ * EINVAL: a field or the order; ESRCH: no such process; EAGAIN: it is not stopped. Then nothing has happened. Otherwise failed_at is
+ * the address, and only DROP is allowed afterwards (all else: EBUSY). EFAULT: not anonymous memory; ENODATA: no page (also: the
+ * zero page); EBUSY: may be pinned for a device; ENOMEM; EINTR.
  */
 struct kup_ppp_record {
 	__s32 pid;   /* in the caller's pid namespace */
@@ -44,9 +45,11 @@ struct kup_ppp_record {
 	__u32 zero;
 	__u64 ranges; /* pointer to struct kup_ppp_range */
 	__u64 pages;  /* out */
+	__u64 fetched; /* out: swapped in for it. It takes time: better before the processes are stopped */
 	__u64 failed_at; /* out */
 };
 
+/* ENODATA: nothing is recorded; E2BIG: more than a table can hold; ENOMEM. */
 struct kup_ppp_layout {
 	__u64 address; /* out: kup_ppp.table=0xADDRESS,0xNONCE */
 	__u64 nonce;   /* out */
@@ -55,7 +58,7 @@ struct kup_ppp_layout {
 /*
  * Installs the pages recorded under `task` in process `pid`. parts > 1: several threads, each with another part, share the work.
  * ESRCH, EAGAIN: as above; ENOENT: nothing recorded under `task`; EFAULT: no private anonymous memory at failed_at; EEXIST:
- * a page is there already; ENOMEM: memory or the cgroup's limit.
+ * a page is there already; ENOMEM: for a page table or a copy; EINTR. The memory cgroup is charged, above its limit if need be.
  */
 struct kup_ppp_bind {
 	__s32 pid;

@@ -108,7 +108,7 @@ static u64 recorded_runs(const struct kup_table *table, u64 *runs)
 		u32 left = kup_read(&reader);
 
 		for (kup_read(&reader); left; left--)
-			runs[number++] = kup_read(&reader);
+			runs[number++] = kup_owner_run(kup_read(&reader));
 	}
 	return number;
 }
@@ -150,15 +150,16 @@ int kup_layout(struct kup_session *session, struct kup_ppp_layout *layout)
 	struct kup_table *table = session->table;
 	u64 length = table->owner[KUP_OWNER_LENGTH], number, i;
 	/* Less than a word of the list for each run; each of its pages, the header and the extents are runs as well. */
-	u64 *runs = kvmalloc_array(length + length / KUP_OWNER_WORDS + 2 + KUP_TABLE_EXTENTS, sizeof(*runs), GFP_KERNEL);
+	u64 bound = length + length / KUP_OWNER_WORDS + 2 + KUP_TABLE_EXTENTS, *runs;
 	int error;
 
+	if (!session->pages)
+		return -ENODATA;
+	if (bound > INT_MAX / sizeof(*runs))
+		return -E2BIG;
+	runs = kvmalloc_array(bound, sizeof(*runs), GFP_KERNEL);
 	if (!runs)
 		return -ENOMEM;
-	if (!session->pages) {
-		kvfree(runs);
-		return -ENODATA;
-	}
 	number = recorded_runs(table, runs);
 	number += own_runs(table, runs + number);
 	number = join(runs, number);

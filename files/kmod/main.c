@@ -209,7 +209,7 @@ static int parse_table(u64 *address, u64 *nonce)
 	if (!comma || comma - table >= sizeof(first) || strncmp(table, "0x", 2) || strncmp(comma + 1, "0x", 2))
 		return -EINVAL;
 	strscpy(first, table, comma - table + 1);
-	return kstrtou64(first, 16, address) ?: kstrtou64(comma + 1, 16, nonce);
+	return kstrtou64(first, 16, address) || kstrtou64(comma + 1, 16, nonce) ? -EINVAL : 0;
 }
 
 static int __init start(void)

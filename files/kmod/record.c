@@ -94,6 +94,23 @@ struct area {
 	u64 *head, *run;
 };
 
+/* Whether the frame goes on with the run, upwards or downwards; then it is in it. */
+static bool extend(u64 *word, u64 frame)
+{
+	u64 run = kup_owner_run(*word), frames = kup_run_frames(run);
+	bool down = *word & KUP_OWNER_DOWN;
+
+	if (frames == KUP_OWNER_RUN_MAX)
+		return false;
+	if (frame == kup_run_end(run) && !down)
+		++*word;
+	else if (frame + 1 == kup_run_first(run) && (down || frames == 1))
+		*word = kup_run(frame, frames + 1) | KUP_OWNER_DOWN;
+	else
+		return false;
+	return true;
+}
+
 static int append_page(struct kup_session *session, struct area *area, u32 task, unsigned long address, u64 frame)
 {
 	if (!area->head) {
@@ -106,9 +123,7 @@ static int append_page(struct kup_session *session, struct area *area, u32 task,
 		}
 		area->run = NULL;
 	}
-	if (area->run && kup_run_end(*area->run) == frame && kup_run_frames(*area->run) < KUP_RUN_MAX) {
-		++*area->run;
-	} else {
+	if (!area->run || !extend(area->run, frame)) {
 		area->run = append(session, kup_run(frame, 1));
 		if (!area->run)
 			return -ENOMEM;
@@ -162,9 +177,16 @@ static pmd_t *find_pmd(struct mm_struct *mm, unsigned long address)
 	return pmd_offset(pud, address);
 }
 
+/* How often a page is brought in before it is given up. */
+#define FETCH_TRIES 100
+
+/* What take_pages() says of a page that is swapped out, or being migrated. */
+#define ELSEWHERE 1
+
 static int take(struct page *page, struct page **into)
 {
-	if (!PageAnon(page))
+	/* A device's own memory does not outlive the kernel. */
+	if (!PageAnon(page) || is_zone_device_page(page))
 		return -ENODATA;
 	if (folio_maybe_dma_pinned(page_folio(page)))
 		return -EBUSY;
@@ -175,7 +197,7 @@ static int take(struct page *page, struct page **into)
 
 /*
  * A reference on each page from `address` to `end`, which lie in one page table.
- * Returns how many; fewer than asked for if *error is set.
+ * Returns how many; fewer than asked for if *error is set, perhaps to ELSEWHERE.
  */
 static unsigned int take_pages(struct mm_struct *mm, unsigned long address, unsigned long end, struct page **pages, int *error)
 {
@@ -192,7 +214,7 @@ static unsigned int take_pages(struct mm_struct *mm, unsigned long address, unsi
 	lock = pmd_lock(mm, pmd);
 	if (!pmd_none(*pmd) && (pmd_trans_huge(*pmd) || !pmd_present(*pmd))) {
 		if (!pmd_present(*pmd))
-			*error = -ENODATA;
+			*error = ELSEWHERE;
 		for (; !*error && address < end; address += PAGE_SIZE) {
 			*error = take(pmd_page(*pmd) + (address & ~PMD_MASK) / PAGE_SIZE, pages + number);
 			number += !*error;
@@ -209,50 +231,82 @@ static unsigned int take_pages(struct mm_struct *mm, unsigned long address, unsi
 	}
 	for (pte = first; !*error && address < end; address += PAGE_SIZE, pte++) {
 		/* PROT_NONE is present here; the zero page is special. */
-		*error = !pte_present(*pte) || pte_special(*pte) ? -ENODATA : take(pte_page(*pte), pages + number);
+		if (pte_present(*pte) && !pte_special(*pte))
+			*error = take(pte_page(*pte), pages + number);
+		else
+			*error = pte_none(*pte) || pte_present(*pte) ? -ENODATA : ELSEWHERE;
 		number += !*error;
 	}
 	pte_unmap_unlock(first, lock);
 	return number;
 }
 
+/* Takes over the references on `number` pages from `address` on. */
+static int record_pages(struct kup_session *session, struct kup_ppp_record *record, struct area *area, unsigned long address,
+			struct page **pages, unsigned int number)
+{
+	int error = 0;
+	unsigned int i;
+
+	for (i = 0; i < number && !error; i++, address += PAGE_SIZE) {
+		struct page *page = move(session, pages[i]);
+
+		error = page ? append_page(session, area, record->task, address, page_to_pfn(page)) : -ENOMEM;
+		if (!error)
+			record->pages++;
+		else if (page)
+			put_page(page);
+		if (error)
+			record->failed_at = address;
+	}
+	for (; i < number; i++)
+		put_page(pages[i]);
+	return error;
+}
+
+/* Have a page brought in, as if the process had touched it. */
+static int fetch(struct mm_struct *mm, unsigned long address)
+{
+	struct page *page;
+	long got = kup_fault_in(mm, address, &page);
+
+	if (got == 1)
+		put_page(page);
+	return got == 1 ? 0 : got < 0 ? got : -ENODATA;
+}
+
 static int record_range(struct kup_session *session, struct mm_struct *mm, struct kup_ppp_record *record,
 			const struct kup_ppp_range *range, struct page **pages)
 {
 	unsigned long address = range->start;
+	unsigned int tries = 0;
 	struct area area = {};
 
 	while (address < range->end) {
 		struct vm_area_struct *vma = find_vma(mm, address);
 		unsigned long end = min_t(unsigned long, range->end, (address & PMD_MASK) + PMD_SIZE);
-		unsigned int number, i;
-		int error, failed = 0;
+		unsigned int number;
+		int absent, error;
 
 		record->failed_at = address;
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		if (!vma || vma->vm_start > address || !kup_is_plain(vma))
 			return -EFAULT;
-		end = min(end, vma->vm_end);
-		number = take_pages(mm, address, end, pages, &error);
-		for (i = 0; i < number; i++, address += PAGE_SIZE) {
-			struct page *page = failed ? pages[i] : move(session, pages[i]);
-
-			record->failed_at = failed ? record->failed_at : address;
-			if (page && !failed)
-				failed = append_page(session, &area, record->task, address, page_to_pfn(page));
-			else if (!page)
-				failed = -ENOMEM;
-			if (page && failed)
-				put_page(page);
-			record->pages += !failed;
-		}
-		if (failed)
-			return failed;
-		if (error) {
-			record->failed_at = address;
+		number = take_pages(mm, address, min(end, vma->vm_end), pages, &absent);
+		error = record_pages(session, record, &area, address, pages, number);
+		if (error)
 			return error;
+		address += number * PAGE_SIZE;
+		record->failed_at = address;
+		tries = number ? 0 : tries + 1;
+		/* Under pressure it may be taken away again before we have it. */
+		if (absent == ELSEWHERE && tries < FETCH_TRIES) {
+			absent = fetch(mm, address);
+			record->fetched++;
 		}
+		if (absent)
+			return absent == ELSEWHERE ? -ENODATA : absent;
 		cond_resched();
 	}
 	record->failed_at = 0;
@@ -279,32 +333,48 @@ static struct kup_ppp_range *read_ranges(const struct kup_ppp_record *record)
 	return ranges;
 }
 
+static int record_all(struct kup_session *session, struct mm_struct *mm, struct kup_ppp_record *record,
+		      const struct kup_ppp_range *ranges)
+{
+	struct page **pages = kmalloc_array(PTRS_PER_PTE, sizeof(*pages), GFP_KERNEL);
+	int error = pages ? 0 : -ENOMEM;
+	u32 i;
+
+	mmap_read_lock(mm);
+	for (i = 0; !error && i < record->number; i++)
+		error = record_range(session, mm, record, ranges + i, pages);
+	mmap_read_unlock(mm);
+	kfree(pages);
+	session->is_broken = !!error;
+	session->last_task = record->task;
+	session->last_end = ranges[record->number - 1].end;
+	return error;
+}
+
 int kup_record(struct kup_session *session, struct kup_ppp_record *record)
 {
 	struct kup_ppp_range *ranges = read_ranges(record);
-	struct page **pages;
 	struct mm_struct *mm;
-	int error = 0;
-	u32 i;
+	int error;
 
 	record->pages = 0;
+	record->fetched = 0;
 	record->failed_at = 0;
 	if (IS_ERR(ranges))
 		return PTR_ERR(ranges);
-	pages = kmalloc_array(PTRS_PER_PTE, sizeof(*pages), GFP_KERNEL);
-	mm = pages ? kup_stopped_mm(record->pid) : ERR_PTR(-ENOMEM);
-	if (!IS_ERR(mm)) {
-		mmap_read_lock(mm);
-		for (i = 0; !error && i < record->number; i++)
-			error = record_range(session, mm, record, ranges + i, pages);
-		mmap_read_unlock(mm);
-		mmput(mm);
-	} else {
-		error = PTR_ERR(mm);
+	if (record->task < session->last_task ||
+	    (record->task == session->last_task && ranges[0].start < session->last_end)) {
+		kvfree(ranges);
+		return -EINVAL;
 	}
-	kfree(pages);
+	mm = kup_stopped_mm(record->pid);
+	if (IS_ERR(mm)) {
+		error = PTR_ERR(mm);
+	} else {
+		error = record_all(session, mm, record, ranges);
+		mmput(mm);
+	}
 	kvfree(ranges);
-	session->is_broken = !!error;
 	return error;
 }
 
@@ -346,7 +416,7 @@ static void put_recorded(const struct kup_table *table)
 		if (reader.left)
 			kup_read(&reader);
 		for (; runs && reader.left; runs--) {
-			u64 run = kup_read(&reader), i;
+			u64 run = kup_owner_run(kup_read(&reader)), i;
 
 			for (i = 0; i < kup_run_frames(run); i++)
 				put_page(pfn_to_page(kup_run_first(run) + i));
@@ -361,6 +431,8 @@ void kup_drop(struct kup_session *session)
 	u64 frame = table->owner[KUP_OWNER_FIRST], i;
 	u32 extent;
 
+	/* Nobody may take it for a table any more, wherever the page goes. */
+	table->magic = 0;
 	put_recorded(table);
 	while (frame) {
 		u64 next = *(u64 *)kup_frame(frame);

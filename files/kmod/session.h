@@ -21,6 +21,8 @@ struct kup_session {
 
 	/* Old kernel. Each recorded page has a reference of ours. */
 	u64 moved;
+	u32 last_task;  /* that was recorded, and the end of its last range */
+	u64 last_end;
 	bool is_broken; /* RECORD has failed half way: the list may only be dropped */
 	unsigned int keep_outs;
 	u64 keep_out[KUP_PPP_KEEP_OUT_MAX][2]; /* frames, the second is behind */

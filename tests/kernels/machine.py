@@ -15,10 +15,10 @@ LIMIT = 900
 CPU_WITHOUT = "-cx16"
 
 
-def build_init(into, source=HERE / "init.c"):
+def build_init(into, sources=(HERE / "init.c",)):
     """Compile the test machine's only program."""
     flags = ["-O2", "-static", "-Wall", "-Wextra", "-Werror"]
-    subprocess.run(["nice", "-n", "19", "gcc", *flags, "-o", str(into), str(source)], check=True)
+    subprocess.run(["nice", "-n", "19", "gcc", *flags, "-o", str(into), *map(str, sources)], check=True)
 
 
 def _member(name, mode, content):
@@ -49,32 +49,27 @@ def _kexec():
         yield str(path).lstrip("/"), 0o100755, path.read_bytes()
 
 
-def jump(first_kernel, patched, init, words, cpu="max", processors=1, memory_mb=MEMORY_MB, modules=None):
-    """Start ``first_kernel``, which jumps into ``patched``.
+def jump(kernels, init, words, cpu="max", processors=1, memory_mb=MEMORY_MB, devices=()):
+    """Start the first of the kernels, which jumps into the next, and so on.
 
-    :param words: of the first kernel's command line, for init.c.
-    :param modules: kup_ppp.ko for the first and for the second kernel (paths); None: no module.
+    :param kernels: (image, files for its root directory) of each; from the second on, patched ones.
+    :param words: of the first kernel's command line, for the program.
+    :param devices: more words for QEMU.
     :returns: (what was said: key → value, with lists for "log", "warning" and "failed"; the console as text).
     """
+    following = ()
+    for image, files in reversed(kernels):
+        extra = [(path.name, 0o100600, path.read_bytes()) for path in files]
+        initrd = archive([*_skeleton(init), *extra, *following])
+        following = (*_kexec(), ("kernel", 0o100600, image.read_bytes()), ("initrd", 0o100600, initrd))
     with tempfile.TemporaryDirectory(prefix="kup-kernels-") as scratch:
-        first_module, second_module = (
-            ([("kup_ppp.ko", 0o100600, path.read_bytes())] for path in modules) if modules else ([], [])
-        )
-        second = archive([*_skeleton(init), *second_module])
-        members = [
-            *first_module,
-            *_skeleton(init),
-            *_kexec(),
-            ("kernel", 0o100600, patched.read_bytes()),
-            ("initrd", 0o100600, second),
-        ]
-        initrd = pathlib.Path(scratch) / "initrd"
-        initrd.write_bytes(archive(members))
+        first = pathlib.Path(scratch) / "initrd"
+        first.write_bytes(initrd)
         command = [
             *("nice", "-n", "19", "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none"),
             *("-accel", "tcg,thread=multi,tb-size=256", "-cpu", f"{cpu},{CPU_WITHOUT}"),
-            *("-smp", str(processors), "-m", str(memory_mb), "-no-reboot"),
-            *("-serial", "stdio", "-kernel", str(first_kernel), "-initrd", str(initrd)),
+            *("-smp", str(processors), "-m", str(memory_mb), "-no-reboot", *devices),
+            *("-serial", "stdio", "-kernel", str(kernels[0][0]), "-initrd", str(first)),
             *("-append", " ".join(["console=ttyS0", "panic=-1", "quiet", *words])),
         ]
         return _converse(command)

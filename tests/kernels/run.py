@@ -68,7 +68,8 @@ def boot(first, image, init, words, five_level):
     window = _loadwindow.choose(RAM, _loadwindow.size(image) + init.stat().st_size)
     # Without 5-level page tables a kernel cannot be entered by one that uses them.
     cpu = "max" if five_level else "max,la57=off"
-    said, console = machine.jump(first, image, init, [f"kuptest.window={window[0]:x}-{window[1]:x}", *words], cpu)
+    words = [f"kuptest.window={window[0]:x}-{window[1]:x}", *words]
+    said, console = machine.jump([(first, ()), (image, ())], init, words, cpu)
     if "end" not in said:
         said["failed"].append("the second kernel did not come to its end: " + console[-300:])
     return said

@@ -57,18 +57,28 @@ def root(release, cache):
 
 
 def build(series, cache):
-    """Build the module for the newest kernel of a series; returns (path of kup_ppp.ko, kernel release)."""
+    """Build the module, and the tests' own, for the newest kernel of a series.
+
+    :returns: (paths of kup_ppp.ko and kup_spoil.ko, kernel release).
+    """
     path, kernels = root(RELEASES[series], cache)
+    target = cache / series
+    target.mkdir(parents=True, exist_ok=True)
     work = path / "kup"
     shutil.rmtree(work, ignore_errors=True)
-    for name in ("kmod", "stub"):
-        shutil.copytree(REPO / "files" / name, work / name)
+    shutil.copytree(REPO / "files" / "kmod", work / "kmod")
+    shutil.copytree(REPO / "files" / "stub", work / "stub")
+    shutil.copytree(REPO / "tests" / "kmod" / "spoil", work / "spoil")
+    _make(path, kernels[series], "-C", "/kup/kmod", f"KERNEL={kernels[series]}")
+    _make(path, kernels[series], "-C", f"/lib/modules/{kernels[series]}/build", "M=/kup/spoil", "modules")
+    modules = [work / "kmod" / "kup_ppp.ko", work / "spoil" / "kup_spoil.ko"]
+    return [pathlib.Path(shutil.copy(module, target)) for module in modules], kernels[series]
+
+
+def _make(path, kernel, *words):
     # A kernel's own programs want /proc.
     command = ["nice", "-n", "19", "unshare", "--mount", "--pid", "--fork", f"--mount-proc={path}/proc"]
-    command += ["chroot", str(path), "make", "-C", "/kup/kmod", f"KERNEL={kernels[series]}"]
+    command += ["chroot", str(path), "make", *words]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode:
-        raise SystemExit(f"The module cannot be built for {kernels[series]}:\n{done.stdout}")
-    target = cache / f"kup_ppp-{kernels[series]}.ko"
-    shutil.copyfile(work / "kmod" / "kup_ppp.ko", target)
-    return target, kernels[series]
+        raise SystemExit(f"The module cannot be built for {kernel}:\n{done.stdout}")
