@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later WITH Linux-syscall-note */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * /dev/kup_ppp: applications' page frames across a change of the kernel.
  *
