@@ -6,15 +6,6 @@
 
 #include "session.h"
 
-#define RUNS_PER_PAGE (PAGE_SIZE / sizeof(u64))
-
-int kup_compare(const void *one, const void *other)
-{
-	u64 a = *(const u64 *)one, b = *(const u64 *)other;
-
-	return a < b ? -1 : a > b;
-}
-
 /* Sort, and join what touches or overlaps: frames that several pages share come several times. Returns how many are left. */
 static u64 join(u64 *runs, u64 number)
 {
@@ -48,8 +39,8 @@ static int add_extents(struct kup_session *session, u64 runs)
 	unsigned int order = MAX_ORDER_NR_PAGES > 1 ? ilog2(MAX_ORDER_NR_PAGES) : 0;
 
 	/* Each extent is a run more at most. */
-	while (pages * RUNS_PER_PAGE < runs + table->extents) {
-		u64 missing = DIV_ROUND_UP(runs + table->extents + 1, RUNS_PER_PAGE) - pages;
+	while (pages * KUP_RUNS_PER_PAGE < runs + table->extents) {
+		u64 missing = DIV_ROUND_UP(runs + table->extents + 1, KUP_RUNS_PER_PAGE) - pages;
 		struct page *page;
 
 		if (table->extents == KUP_TABLE_EXTENTS)
@@ -131,7 +122,7 @@ static void write_runs(struct kup_table *table, const u64 *runs, u64 number)
 	u32 i;
 
 	for (i = 0; i < table->extents; i++) {
-		u64 room = kup_run_frames(table->extent[i]) * RUNS_PER_PAGE, some = min(room, number - written);
+		u64 room = kup_run_frames(table->extent[i]) * KUP_RUNS_PER_PAGE, some = min(room, number - written);
 		u64 *into = kup_frame(kup_run_first(table->extent[i]));
 
 		memcpy(into, runs + written, some * sizeof(*runs));
@@ -176,7 +167,7 @@ int kup_layout(struct kup_session *session, struct kup_ppp_layout *layout)
 	number = recorded_runs(table, runs);
 	number += own_runs(table, runs + number);
 	number = join(runs, number);
-	trim_extents(table, DIV_ROUND_UP(number, RUNS_PER_PAGE));
+	trim_extents(table, DIV_ROUND_UP(number, KUP_RUNS_PER_PAGE));
 	table->magic = KUP_TABLE_MAGIC;
 	table->version = KUP_TABLE_VERSION;
 	table->nonce = get_random_u64();

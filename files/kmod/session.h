@@ -38,9 +38,25 @@ struct kup_session {
 	u64 address, nonce;
 };
 
+#define KUP_RUNS_PER_PAGE (PAGE_SIZE / sizeof(u64))
+
 static inline void *kup_frame(u64 frame)
 {
 	return page_address(pfn_to_page(frame));
+}
+
+/* New kernel: the table's run number `index`. */
+static inline u64 kup_run_at(const struct kup_session *session, u64 index)
+{
+	return session->lists[index / KUP_RUNS_PER_PAGE][index % KUP_RUNS_PER_PAGE];
+}
+
+/* For sort(): runs by their first frame. */
+static inline int kup_compare(const void *one, const void *other)
+{
+	u64 a = *(const u64 *)one, b = *(const u64 *)other;
+
+	return a < b ? -1 : a > b;
 }
 
 /* Reads the list of owners; whoever wrote it has been checked. */
@@ -79,7 +95,11 @@ struct page *kup_alloc(struct kup_session *session, unsigned int order);
 
 /* layout.c */
 int kup_layout(struct kup_session *session, struct kup_ppp_layout *layout);
-int kup_compare(const void *one, const void *other);
+
+/* check.c: the table at session->address, as one that only reads; what is wrong with it, or NULL. Afterwards kup_forget(). */
+const char *kup_check(struct kup_session *session);
+/* Whether a frame of `run` is the table's own: nobody may get that. */
+bool kup_is_own(const struct kup_session *session, u64 run);
 
 /* attach.c: on failure, nothing is changed. */
 int kup_attach(struct kup_session *session, u64 address, u64 nonce);

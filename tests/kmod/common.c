@@ -17,6 +17,7 @@
 #include <sys/swap.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static char command_line[4096];
@@ -73,6 +74,14 @@ long number_in(const char *path, const char *format)
 	if (file)
 		fclose(file);
 	return number;
+}
+
+double seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec + now.tv_nsec / 1e9;
 }
 
 void write_file(const char *path, const char *text)

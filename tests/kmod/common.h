@@ -26,6 +26,8 @@ const char *word(const char *name);
 /* The number in the first line of a file that has the format, or -1. */
 long number_in(const char *path, const char *format);
 
+double seconds(void);
+
 void write_file(const char *path, const char *text);
 
 /* The errors and warnings of the kernel's log, and the module's words. */

@@ -16,12 +16,13 @@
 #endif
 
 const struct area areas[AREAS] = {
-	{ 0x200000000000, 6000, PROT_READ | PROT_WRITE, false, false, false },
-	{ 0x210000000000, 1024, PROT_READ | PROT_WRITE, true, false, false },
-	{ 0x220000000000, 300, PROT_READ, false, false, false },
-	{ 0x230000000000, 300, PROT_NONE, false, false, false },
-	{ 0x240000001000, 2000, PROT_READ | PROT_WRITE, false, true, false },
-	{ 0x250000000000, 600, PROT_READ | PROT_WRITE, false, false, true },
+	{ 0x200000000000, 6000, 1, PROT_READ | PROT_WRITE, false, false, false },
+	{ 0x210000000000, 1024, 1, PROT_READ | PROT_WRITE, true, false, false },
+	{ 0x220000000000, 300, 1, PROT_READ, false, false, false },
+	{ 0x230000000000, 300, 1, PROT_NONE, false, false, false },
+	{ 0x240000001000, 2000, 1, PROT_READ | PROT_WRITE, false, true, false },
+	{ 0x250000000000, 600, 1, PROT_READ | PROT_WRITE, false, false, true },
+	{ 0x260000000000, 6000, 2, PROT_READ | PROT_WRITE, false, false, false },
 };
 
 bool has_area(int task, const struct area *area)
@@ -29,20 +30,45 @@ bool has_area(int task, const struct area *area)
 	return task == 0 || area->is_shared;
 }
 
+/* How many are recorded. */
+static uint64_t pages_in(const struct area *area)
+{
+	return area->pages / area->stride;
+}
+
 uint64_t pages_of(int task)
 {
 	uint64_t pages = 0;
 
 	for (unsigned int i = 0; i < AREAS; i++)
-		pages += has_area(task, areas + i) ? areas[i].pages : 0;
+		pages += has_area(task, areas + i) ? pages_in(areas + i) : 0;
 	return pages;
 }
 
-static uint64_t pattern(uint64_t address)
+uint32_t ranges_of(int task, struct kup_ppp_range *ranges)
+{
+	uint32_t number = 0;
+
+	for (unsigned int i = 0; i < AREAS; i++) {
+		const struct area *area = areas + i;
+		uint64_t step = area->stride == 1 ? area->pages : area->stride, length = area->stride == 1 ? area->pages : 1;
+
+		for (uint64_t page = 0; has_area(task, area) && page < area->pages; page += step) {
+			uint64_t start = area->start + page * PAGE;
+
+			require(number < RANGES, "fewer ranges");
+			ranges[number++] = (struct kup_ppp_range){ start, start + length * PAGE };
+		}
+	}
+	return number;
+}
+
+/* The word at `address` in the new kernel. */
+static uint64_t pattern(const struct area *area, uint64_t address)
 {
 	uint64_t value = address * 0x9e3779b97f4a7c15ull;
 
-	return value ^ value >> 29;
+	return (address - area->start) / PAGE % area->stride ? 0 : value ^ value >> 29;
 }
 
 static void make(const struct area *area)
@@ -81,14 +107,25 @@ static uint64_t count_swapped(const struct area *area)
 	return swapped;
 }
 
+/* Not in order, so that neighbours in the area are none in memory; and what is not recorded lies in between there. */
+static void fill(const struct area *area)
+{
+	for (uint64_t i = 0; i < area->pages; i++) {
+		/* A prime number that divides no area. */
+		uint64_t page = area->start + i * 7919 % area->pages * PAGE;
+
+		for (uint64_t at = page; at < page + PAGE; at += 8)
+			*(uint64_t *)at = pattern(area, at) ?: 0xbad0bad0bad0bad0;
+	}
+}
+
 uint64_t make_filled_areas(void)
 {
 	uint64_t swapped = 0;
 
 	for (unsigned int i = 0; i < AREAS; i++) {
 		make(areas + i);
-		for (uint64_t at = areas[i].start; at < areas[i].start + areas[i].pages * PAGE; at += 8)
-			*(uint64_t *)at = pattern(at);
+		fill(areas + i);
 		protect(areas + i, areas[i].protection);
 		if (areas[i].is_swapped) {
 			madvise((void *)areas[i].start, areas[i].pages * PAGE, MADV_PAGEOUT);
@@ -103,7 +140,7 @@ static uint64_t wrong_words(const struct area *area)
 	uint64_t wrong = 0;
 
 	for (uint64_t at = area->start; at < area->start + area->pages * PAGE; at += 8)
-		wrong += *(uint64_t *)at != pattern(at);
+		wrong += *(uint64_t *)at != pattern(area, at);
 	return wrong;
 }
 
@@ -116,7 +153,7 @@ void compare(int task)
 			if (areas[i].protection == PROT_NONE)
 				protect(areas + i, PROT_READ);
 			wrong += wrong_words(areas + i);
-			pages += areas[i].pages;
+			pages += pages_in(areas + i);
 		}
 	say("wrong%d %" PRIu64, task, wrong);
 	say("right%d %" PRIu64, task, wrong ? 0 : pages);
@@ -172,7 +209,7 @@ static void move(const struct area *area, uint64_t first, uint64_t pages)
 
 	require(moved != MAP_FAILED, "mremap");
 	for (uint64_t at = 0; at < 2 * pages * PAGE; at += 8)
-		require(*(uint64_t *)(moved + at) == (at < pages * PAGE ? pattern(area->start + first * PAGE + at) : 0),
+		require(*(uint64_t *)(moved + at) == (at < pages * PAGE ? pattern(area, area->start + first * PAGE + at) : 0),
 			"moved memory to have its old content, and zeros behind");
 	require(!munmap(moved, 2 * pages * PAGE), "munmap");
 }

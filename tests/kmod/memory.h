@@ -9,17 +9,22 @@
 
 struct area {
 	uint64_t start, pages;
+	uint64_t stride; /* 2: every other page is not recorded, so that it is empty in the new kernel */
 	int protection;
 	bool is_huge;
 	bool is_shared;  /* copy-on-write with the second task, which has only these */
 	bool is_swapped; /* when it is recorded */
 };
 
-#define AREAS 6
+#define AREAS 7
 extern const struct area areas[AREAS];
 
 bool has_area(int task, const struct area *area);
 uint64_t pages_of(int task);
+
+/* The ranges that are to be recorded; returns how many, RANGES at most. */
+#define RANGES 4000
+uint32_t ranges_of(int task, struct kup_ppp_range *ranges);
 
 /* Empty areas of a task, with their protection. */
 void make_areas(int task);

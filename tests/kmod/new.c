@@ -129,6 +129,7 @@ static void bind_tasks(int device, const pid_t *tasks)
 {
 	struct part parts[TASKS * PARTS];
 	uint64_t bound[TASKS] = {}, copied = 0;
+	double begun = seconds();
 
 	for (unsigned int i = 0; i < TASKS * PARTS; i++) {
 		unsigned int task = i % TASKS;
@@ -146,6 +147,7 @@ static void bind_tasks(int device, const pid_t *tasks)
 	say("bound0 %" PRIu64, bound[0]);
 	say("bound1 %" PRIu64, bound[1]);
 	say("copied %" PRIu64, copied);
+	say("bind_ms %.1f", 1000 * (seconds() - begun));
 }
 
 static int attach(uint64_t address, uint64_t nonce)
@@ -212,11 +214,14 @@ static void bind_and_use(uint64_t address, uint64_t nonce)
 	struct kup_ppp_bind again = { .parts = 1 };
 	struct kup_ppp_release release = {};
 	pid_t tasks[TASKS], filler = fill();
+	double begun;
 	int device;
 
 	if (word("kuptest.hostile"))
 		hostile_tables(address, nonce);
+	begun = seconds();
 	require(!attach(address, nonce), "the table to be attached");
+	say("attach_ms %.1f", 1000 * (seconds() - begun));
 	device = unload_refused(open_device());
 	make_group();
 	tasks[0] = start_stopped(make_first_task, use);
@@ -230,7 +235,9 @@ static void bind_and_use(uint64_t address, uint64_t nonce)
 	refused(device, KUP_PPP_BIND, &again, EEXIST, "a second BIND");
 	require(again.failed_at == areas[0].start && !again.pages, "failed_at to be the first page");
 	device = unload_refused(device);
+	begun = seconds();
 	require(!ioctl(device, KUP_PPP_RELEASE, &release), "RELEASE");
+	say("release_ms %.1f", 1000 * (seconds() - begun));
 	refused(device, KUP_PPP_RELEASE, &release, EBUSY, "a second RELEASE");
 	say("freed %llu", release.freed);
 	end_child(filler);

@@ -115,7 +115,7 @@ static int damage(void)
 	} else if (!strcmp(what, "run-low")) {
 		runs[0] = kup_run(1, 1);
 	} else if (!strcmp(what, "run-long")) {
-		++*last;
+		*last |= KUP_RUN_MAX;
 	} else if (!strcmp(what, "frames")) {
 		table->frames++;
 	} else if (!strcmp(what, "owners-none")) {

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * New kernel: believing a table.
+ *
+ * It is memory that another kernel has left. Nothing is read outside of frames that this kernel has reserved, and nothing is
+ * changed but the session. tests/kmod/check/ runs this file on a memory of its own.
+ */
+#include <linux/ioport.h>
+#include <linux/mm.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/sort.h>
+#include <linux/xxhash.h>
+
+#include "session.h"
+
+/*
+ * Memory that is reserved and that nobody else refers to. The stub has reserved it, if the table's state says so; but a
+ * table of an earlier boot may say so as well, whose frames are anybody's by now.
+ */
+static bool is_reserved_frame(u64 frame)
+{
+	struct page *page;
+
+	if (!pfn_valid(frame))
+		return false;
+	page = pfn_to_page(frame);
+	return PageReserved(page) && page_count(page) == 1;
+}
+
+static bool is_reserved_run(u64 run)
+{
+	u64 first = kup_run_first(run), frames = kup_run_frames(run), i;
+
+	if (!frames || first < KUP_LOWEST || kup_run_end(run) > 1ull << (MAX_PHYSMEM_BITS - PAGE_SHIFT) ||
+	    region_intersects(first << PAGE_SHIFT, frames << PAGE_SHIFT, IORESOURCE_SYSTEM_RAM, IORES_DESC_NONE) !=
+		    REGION_INTERSECTS)
+		return false;
+	for (i = 0; i < frames; i++) {
+		if (!is_reserved_frame(first + i))
+			return false;
+		if (!(i % 4096))
+			cond_resched();
+	}
+	return true;
+}
+
+static const char *check_header(struct kup_session *session)
+{
+	const struct kup_table *table = session->table;
+	u64 pages = 0;
+	u32 i;
+
+	if (table->magic != KUP_TABLE_MAGIC)
+		return "no table there";
+	if (table->version != KUP_TABLE_VERSION)
+		return "unknown version";
+	if (table->nonce != session->nonce)
+		return "table of another switch";
+	if (table->address != session->address || table->zero)
+		return "damaged header";
+	if (table->state != (KUP_TABLE_RESERVED ^ session->nonce))
+		return "this kernel has not reserved it";
+	if (!table->runs || table->runs > KUP_TABLE_RUNS || !table->extents || table->extents > KUP_TABLE_EXTENTS)
+		return "number of runs or extents out of bounds";
+	for (i = 0; i < table->extents; i++) {
+		if (!is_reserved_run(table->extent[i]))
+			return "extent is not reserved memory";
+		pages += kup_run_frames(table->extent[i]);
+	}
+	return pages == DIV_ROUND_UP(table->runs, KUP_RUNS_PER_PAGE) ? NULL : "extents do not fit the number of runs";
+}
+
+static const char *check_digest(const struct kup_table *table)
+{
+	struct xxh64_state hash;
+	u32 i;
+
+	xxh64_reset(&hash, 0);
+	xxh64_update(&hash, &table->version, PAGE_SIZE - offsetof(struct kup_table, version));
+	for (i = 0; i < table->extents; i++)
+		xxh64_update(&hash, kup_frame(kup_run_first(table->extent[i])), kup_run_frames(table->extent[i]) << PAGE_SHIFT);
+	return xxh64_digest(&hash) == table->digest ? NULL : "wrong digest";
+}
+
+static const char *check_runs(struct kup_session *session)
+{
+	const struct kup_table *table = session->table;
+	u64 i, k, page = 0, behind = 0, frames = 0;
+
+	session->lists = kvmalloc_array(DIV_ROUND_UP(table->runs, KUP_RUNS_PER_PAGE), sizeof(*session->lists), GFP_KERNEL);
+	if (!session->lists)
+		return "no memory";
+	for (i = 0; i < table->extents; i++)
+		for (k = 0; k < kup_run_frames(table->extent[i]); k++)
+			session->lists[page++] = kup_frame(kup_run_first(table->extent[i]) + k);
+	for (i = 0; i < table->runs; i++) {
+		u64 run = kup_run_at(session, i);
+
+		if (kup_run_first(run) < behind)
+			return "runs are not sorted or overlap";
+		if (!is_reserved_run(run))
+			return "run is not reserved memory";
+		behind = kup_run_end(run);
+		frames += kup_run_frames(run);
+	}
+	return frames == table->frames ? NULL : "number of frames is wrong";
+}
+
+/* Whether all frames of `run` are in the table. Runs that touch are one here: a long one was cut. */
+static bool is_kept(const struct kup_session *session, u64 run)
+{
+	u64 low = 0, high = session->table->runs, first = kup_run_first(run), end = kup_run_end(run);
+
+	while (low < high) {
+		u64 middle = low + (high - low) / 2;
+
+		if (kup_run_end(kup_run_at(session, middle)) <= first)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; first < end && low < session->table->runs && kup_run_first(kup_run_at(session, low)) <= first; low++)
+		first = kup_run_end(kup_run_at(session, low));
+	return first >= end;
+}
+
+bool kup_is_own(const struct kup_session *session, u64 run)
+{
+	unsigned int low = 0, high = session->owns;
+
+	while (low < high) {
+		unsigned int middle = low + (high - low) / 2;
+
+		if (kup_run_end(session->own[middle]) <= kup_run_first(run))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < session->owns && kup_run_first(session->own[low]) < kup_run_end(run);
+}
+
+/* Also the digest of the list of owners, whose pages must be known before anything is read by them. */
+static const char *check_own(struct kup_session *session)
+{
+	const struct kup_table *table = session->table;
+	u64 length = table->owner[KUP_OWNER_LENGTH], frame = table->owner[KUP_OWNER_FIRST], pages, i;
+	struct xxh64_state hash;
+
+	if (!length || length > table->frames * KUP_OWNER_WORDS)
+		return "list of owners is out of bounds";
+	pages = DIV_ROUND_UP(length, KUP_OWNER_WORDS);
+	session->own = kvmalloc_array(1 + table->extents + pages, sizeof(*session->own), GFP_KERNEL);
+	if (!session->own)
+		return "no memory";
+	session->own[session->owns++] = kup_run(session->address >> PAGE_SHIFT, 1);
+	for (i = 0; i < table->extents; i++)
+		session->own[session->owns++] = table->extent[i];
+	xxh64_reset(&hash, 0);
+	for (i = 0; i < pages; i++) {
+		if (frame >> 40 || !is_kept(session, kup_run(frame, 1)))
+			return "list of owners leaves the table";
+		session->own[session->owns++] = kup_run(frame, 1);
+		xxh64_update(&hash, kup_frame(frame), PAGE_SIZE);
+		frame = *(u64 *)kup_frame(frame);
+	}
+	if (frame)
+		return "list of owners has no end";
+	if (xxh64_digest(&hash) != table->owner[KUP_OWNER_DIGEST])
+		return "wrong digest of the list of owners";
+	sort(session->own, session->owns, sizeof(*session->own), kup_compare, NULL);
+	for (i = 0; i < session->owns; i++) {
+		if (!is_kept(session, session->own[i]))
+			return "table does not reserve itself";
+		if (i && kup_run_end(session->own[i - 1]) > kup_run_first(session->own[i]))
+			return "table's own pages overlap";
+	}
+	return NULL;
+}
+
+static const char *check_owners(struct kup_session *session)
+{
+	struct kup_reader reader = kup_reader(session->table);
+	u64 task = 0, behind = 0;
+
+	while (reader.left) {
+		u64 head = kup_read(&reader), page, runs = (u32)head;
+
+		if (!runs || runs >= reader.left)
+			return "list of owners is cut off";
+		page = kup_read(&reader);
+		if (head >> 32 < task || (head >> 32 == task && page < behind))
+			return "areas do not ascend";
+		task = head >> 32;
+		behind = page;
+		for (; runs; runs--) {
+			u64 run = kup_owner_run(kup_read(&reader)), frames = kup_run_frames(run);
+
+			if (behind >= TASK_SIZE_MAX >> PAGE_SHIFT || frames > (TASK_SIZE_MAX >> PAGE_SHIFT) - behind)
+				return "an area is out of bounds";
+			if (!frames || !is_kept(session, run))
+				return "an owner's frame is not in the table";
+			if (kup_is_own(session, run))
+				return "an owner's frame is the table's";
+			behind += frames;
+			session->pages += frames;
+		}
+		cond_resched();
+	}
+	return session->pages == session->table->owner[KUP_OWNER_PAGES] ? NULL : "number of pages is wrong";
+}
+
+const char *kup_check(struct kup_session *session)
+{
+	u64 frame = session->address >> PAGE_SHIFT;
+	const char *reason;
+
+	if (!PAGE_ALIGNED(session->address) || session->address >> MAX_PHYSMEM_BITS || !is_reserved_run(kup_run(frame, 1)))
+		return "address is not reserved memory";
+	session->table = kup_frame(frame);
+	reason = check_header(session);
+	if (!reason)
+		reason = check_digest(session->table);
+	if (!reason)
+		reason = check_runs(session);
+	if (!reason)
+		reason = check_own(session);
+	return reason ?: check_owners(session);
+}

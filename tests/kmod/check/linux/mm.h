@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* As much of the kernel as check.c needs, on a memory of the test's own. The other headers in this directory lead here. */
+#ifndef SHIM_MM_H
+#define SHIM_MM_H
+
+#include <limits.h>
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../../../files/stub/xxh64.h"
+
+typedef uint64_t u64;
+typedef uint32_t u32;
+typedef struct {
+	long counter;
+} atomic64_t;
+
+struct list_head {
+	struct list_head *next, *prev;
+};
+
+struct xarray {
+	void *head;
+};
+
+struct page {
+	bool is_reserved;
+	int count;
+};
+
+#define PAGE_SHIFT 12
+#define PAGE_SIZE 4096ul
+#define PAGE_ALIGNED(address) (!((address) % PAGE_SIZE))
+#define MAX_PHYSMEM_BITS 46
+#define TASK_SIZE_MAX ((1ul << 47) - PAGE_SIZE)
+#define DIV_ROUND_UP(n, d) (((n) + (d) - 1) / (d))
+#define GFP_KERNEL 0
+
+/* The machine: frames from 0 on, all of them memory. */
+#define FRAMES 8192ul
+extern struct page frames[FRAMES];
+extern char *memory;
+
+static inline bool pfn_valid(u64 frame)
+{
+	return frame < FRAMES;
+}
+
+static inline struct page *pfn_to_page(u64 frame)
+{
+	return &frames[frame];
+}
+
+static inline void *page_address(const struct page *page)
+{
+	return memory + (page - frames) * PAGE_SIZE;
+}
+
+static inline bool PageReserved(const struct page *page)
+{
+	return page->is_reserved;
+}
+
+static inline int page_count(const struct page *page)
+{
+	return page->count;
+}
+
+enum { REGION_INTERSECTS, REGION_MIXED };
+enum { IORESOURCE_SYSTEM_RAM, IORES_DESC_NONE };
+
+static inline int region_intersects(u64 start, u64 size, int flags, int kind)
+{
+	(void)flags;
+	(void)kind;
+	return start + size <= FRAMES * PAGE_SIZE ? REGION_INTERSECTS : REGION_MIXED;
+}
+
+static inline void cond_resched(void)
+{
+}
+
+/* What a machine of this size may ask for. */
+static inline void *kvmalloc_array(size_t number, size_t size, int flags)
+{
+	(void)flags;
+	return number > FRAMES * 2 ? NULL : malloc(number * size);
+}
+
+static inline void kvfree(void *memory_of_it)
+{
+	free(memory_of_it);
+}
+
+static inline void sort(void *base, size_t number, size_t size, int (*compare)(const void *, const void *), void *swap)
+{
+	(void)swap;
+	qsort(base, number, size, compare);
+}
+
+struct xxh64_state {
+	struct xxh64 hash;
+};
+
+static inline void xxh64_reset(struct xxh64_state *state, u64 seed)
+{
+	(void)seed;
+	xxh64_begin(&state->hash);
+}
+
+static inline void xxh64_update(struct xxh64_state *state, const void *bytes, size_t length)
+{
+	xxh64_add(&state->hash, bytes, length / 32);
+}
+
+static inline u64 xxh64_digest(const struct xxh64_state *state)
+{
+	return xxh64_end(&state->hash);
+}
+
+#endif
