@@ -83,7 +83,10 @@ static bool has_huge_page(struct mm_struct *mm, unsigned long address)
 	return (pud && pud_leaf(*pud)) || (pmd && !pmd_none(*pmd) && (pmd_trans_huge(*pmd) || !pmd_present(*pmd)));
 }
 
-/* Pages first to first + number - 1 of the batch. mmap_lock is held. Returns how many were installed; fewer than all if *error is set. */
+/*
+ * Pages first to first + number - 1 of the batch. mmap_lock is held.
+ * Returns how many were installed; fewer than all if *error is set.
+ */
 static unsigned int install_some(struct batch *batch, unsigned int first, unsigned int number, struct vm_area_struct *vma,
 				 int *error)
 {

@@ -22,7 +22,10 @@ int kup_compat_init(void);
 int kup_anon_vma_prepare_type(struct vm_area_struct *vma);
 DECLARE_STATIC_CALL(kup_anon_vma_prepare, kup_anon_vma_prepare_type);
 
-/* __get_locked_pte() until get_locked_pte() ceased to be a macro around it (7.0). NULL: no memory, or a huge page is there. */
+/*
+ * __get_locked_pte() until get_locked_pte() ceased to be a wrapper around it (6.12 has the one, 7.2 the other).
+ * NULL: no memory, or a huge page is there.
+ */
 pte_t *kup_get_locked_pte_type(struct mm_struct *mm, unsigned long address, spinlock_t **lock);
 DECLARE_STATIC_CALL(kup_get_locked_pte, kup_get_locked_pte_type);
 

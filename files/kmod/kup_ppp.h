@@ -34,9 +34,9 @@ struct kup_ppp_begin {
 /*
  * Every page of the ranges must exist, and be private, anonymous and not locked; what is swapped out is brought in. Calls and
  * ranges ascend by (task, start).
- * EINVAL: a field or the order; ESRCH: no such process; EAGAIN: it is not stopped. Then nothing has happened. Otherwise failed_at is
- * the address, and only DROP is allowed afterwards (all else: EBUSY). EFAULT: not anonymous memory; ENODATA: no page (also: the
- * zero page); EBUSY: may be pinned for a device; ENOMEM; EINTR.
+ * EINVAL: a field or the order; ESRCH: no such process; EAGAIN: it is not stopped. Then nothing has happened. Otherwise
+ * failed_at is the address, and only DROP is allowed afterwards (all else: EBUSY). EFAULT: not anonymous memory; ENODATA: no
+ * page (also: the zero page); EBUSY: may be pinned for a device; ENOMEM; EINTR.
  */
 struct kup_ppp_record {
 	__s32 pid;   /* in the caller's pid namespace */

@@ -69,9 +69,14 @@ def wanted():
     return [package for package in listed if package.is_cloud or package is generic[package.series]]
 
 
+def place(release, cache):
+    """Where the image of a kernel release is kept."""
+    return cache / f"vmlinuz-{release}"
+
+
 def image(package, cache):
     """Path of the package's kernel image in ``cache``, downloaded if it is not there; None if the mirror has lost it."""
-    target = cache / f"vmlinuz-{package.release}"
+    target = place(package.release, cache)
     if target.exists():
         return target
     cache.mkdir(parents=True, exist_ok=True)

@@ -57,22 +57,30 @@ def root(release, cache):
 
 
 def build(series, cache):
-    """Build the module, and the tests' own, for the newest kernel of a series.
+    """Build the module, and the tests' own, for the newest kernel of a series; not again if no source is newer.
 
     :returns: (paths of kup_ppp.ko and kup_spoil.ko, kernel release).
     """
     path, kernels = root(RELEASES[series], cache)
     target = cache / series
     target.mkdir(parents=True, exist_ok=True)
+    modules = [target / "kup_ppp.ko", target / "kup_spoil.ko"]
     work = path / "kup"
-    shutil.rmtree(work, ignore_errors=True)
-    shutil.copytree(REPO / "files" / "kmod", work / "kmod")
-    shutil.copytree(REPO / "files" / "stub", work / "stub")
-    shutil.copytree(REPO / "tests" / "kmod" / "spoil", work / "spoil")
-    _make(path, kernels[series], "-C", "/kup/kmod", f"KERNEL={kernels[series]}")
-    _make(path, kernels[series], "-C", f"/lib/modules/{kernels[series]}/build", "M=/kup/spoil", "modules")
-    modules = [work / "kmod" / "kup_ppp.ko", work / "spoil" / "kup_spoil.ko"]
-    return [pathlib.Path(shutil.copy(module, target)) for module in modules], kernels[series]
+    sources = {
+        "kmod": REPO / "files" / "kmod",
+        "stub": REPO / "files" / "stub",
+        "spoil": REPO / "tests" / "kmod" / "spoil",
+    }
+    newest = max(file.stat().st_mtime for source in sources.values() for file in source.iterdir())
+    if not all(module.exists() and module.stat().st_mtime > newest for module in modules):
+        shutil.rmtree(work, ignore_errors=True)
+        for name, source in sources.items():
+            shutil.copytree(source, work / name)
+        _make(path, kernels[series], "-C", "/kup/kmod", f"KERNEL={kernels[series]}")
+        _make(path, kernels[series], "-C", f"/lib/modules/{kernels[series]}/build", "M=/kup/spoil", "modules")
+        for name, module in zip(("kmod", "spoil"), modules, strict=True):
+            shutil.copyfile(work / name / module.name, module)
+    return modules, kernels[series]
 
 
 def _make(path, kernel, *words):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* New kernel: fill all memory, bind the frames, let the tasks run; or bind them, and go back to the old kernel. */
+/* New kernel: fill all memory, bind the frames, and let the tasks run; or go on to the next kernel, or back to the old one. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -250,6 +250,7 @@ static void bind_and_use(uint64_t address, uint64_t nonce)
 	say("gained_kb %ld", number_in("/proc/meminfo", "MemTotal: %ld") - before);
 	/* A table of another time: its frames are anybody's. */
 	require(attach(address, nonce) == EINVAL, "a released table to be refused");
+	say("slab_poison %ld", number_in("/sys/kernel/slab/kmalloc-64/poison", "%ld"));
 	/* All of it once more, with what was bound and given back. */
 	end_child(fill());
 }
@@ -280,13 +281,36 @@ static void bind_and_go_back(uint64_t address, uint64_t nonce)
 	jump(address, nonce);
 }
 
+/* Bound and released, and at once recorded for the next kernel. */
+static void bind_and_go_on(uint64_t address, uint64_t nonce)
+{
+	struct kup_ppp_release release = {};
+	struct kup_ppp_layout layout;
+	pid_t tasks[TASKS], filler = fill();
+	int device;
+
+	require(!attach(address, nonce), "the table to be attached");
+	device = open_device();
+	make_group();
+	tasks[0] = start_stopped(make_first_task, nothing);
+	tasks[1] = start_stopped(make_second_task, nothing);
+	bind_tasks(device, tasks);
+	require(!ioctl(device, KUP_PPP_RELEASE, &release), "RELEASE");
+	end_child(filler);
+	record_tasks(device, tasks[0], tasks[1], &layout);
+	jump_with_table(device, &layout);
+}
+
 void new_kernel(void)
 {
 	uint64_t address, nonce;
 
 	require(sscanf(word("kup_ppp.table="), "0x%" SCNx64 ",0x%" SCNx64, &address, &nonce) == 2, "kup_ppp.table");
 	/* The last kernel has no next one to load. */
-	if (access("/kernel", F_OK) == 0)
+	if (access("/kernel", F_OK) == 0) {
+		if (word("kuptest.twice"))
+			bind_and_go_on(address, nonce);
 		bind_and_go_back(address, nonce);
+	}
 	bind_and_use(address, nonce);
 }

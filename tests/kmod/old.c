@@ -213,17 +213,14 @@ static uint64_t record(int device, pid_t pid, int task)
 	return record.fetched;
 }
 
-/* Start both tasks, stop them and record them; returns the first. */
-static pid_t record_tasks(int device, struct kup_ppp_layout *layout)
+uint64_t record_tasks(int device, pid_t one, pid_t two, struct kup_ppp_layout *layout)
 {
 	struct kup_ppp_begin begin = { .number = 1 };
-	struct kup_ppp_record late = { .task = 0, .number = 1 };
 	struct kup_ppp_range range = { areas[0].start, areas[0].start + PAGE };
-	pid_t one = start_stopped(fill_and_fork, nothing), two;
+	struct kup_ppp_record late = { .pid = one, .task = 0, .number = 1, .ranges = (uintptr_t)&range };
 	uint64_t start, end, fetched;
 	double begun, recorded;
 
-	two = number_in("/second", "second %ld");
 	window(&start, &end);
 	begin.keep_out[0] = (struct kup_ppp_range){ start, end };
 	/* Pages of one task, and of both, that must be moved, wherever the window is. */
@@ -234,16 +231,36 @@ static pid_t record_tasks(int device, struct kup_ppp_layout *layout)
 	begun = seconds();
 	fetched = record(device, one, 0);
 	record(device, two, 1);
-	late.pid = one;
-	late.ranges = (uintptr_t)&range;
 	refused(device, KUP_PPP_RECORD, &late, EINVAL, "a task out of order");
 	recorded = seconds();
 	require(!ioctl(device, KUP_PPP_LAYOUT, layout), "LAYOUT");
 	say("record_ms %.1f", 1000 * (recorded - begun));
 	say("layout_ms %.1f", 1000 * (seconds() - recorded));
 	refused(device, KUP_PPP_LAYOUT, layout, EBUSY, "a second LAYOUT");
+	return fetched;
+}
+
+void jump_with_table(int device, const struct kup_ppp_layout *layout)
+{
+	struct kup_ppp_status status;
+
+	device = unload_refused(device);
+	require(!ioctl(device, KUP_PPP_STATUS, &status) && status.state == KUP_PPP_LAID_OUT, "STATUS");
+	say("frames %llu", status.frames);
+	say("runs %llu", status.runs);
+	say("own %llu", status.own);
+	say("moved %llu", status.moved);
+	jump(layout->address, layout->nonce);
+}
+
+/* Start both tasks and record them; returns the first, and the second in *two. */
+static pid_t start_and_record(int device, pid_t *two, struct kup_ppp_layout *layout)
+{
+	pid_t one = start_stopped(fill_and_fork, nothing);
+
+	*two = number_in("/second", "second %ld");
 	say("swapped %ld", number_in("/second", "swapped %ld"));
-	say("fetched %llu", (unsigned long long)fetched);
+	say("fetched %llu", (unsigned long long)record_tasks(device, one, *two, layout));
 	return one;
 }
 
@@ -255,7 +272,7 @@ static void rehearse(int device)
 {
 	long before = number_in("/proc/meminfo", "MemAvailable: %ld"), lost = 0;
 	struct kup_ppp_layout layout;
-	pid_t one = record_tasks(device, &layout), two = number_in("/second", "second %ld");
+	pid_t two, one = start_and_record(device, &two, &layout);
 
 	require(!ioctl(device, KUP_PPP_DROP), "DROP");
 	refused(device, KUP_PPP_DROP, NULL, EBUSY, "a second DROP");
@@ -276,7 +293,7 @@ static void rehearse(int device)
 void old_kernel(void)
 {
 	struct kup_ppp_layout layout;
-	struct kup_ppp_status status;
+	pid_t two;
 	int device;
 
 	require(!load_module("/kup_ppp.ko", ""), "the module to be loaded");
@@ -290,12 +307,6 @@ void old_kernel(void)
 	require(!unload_module("kup_ppp"), "the module to be unloaded after DROP");
 	require(!load_module("/kup_ppp.ko", ""), "the module to be loaded again");
 	device = open_device();
-	record_tasks(device, &layout);
-	device = unload_refused(device);
-	require(!ioctl(device, KUP_PPP_STATUS, &status) && status.state == KUP_PPP_LAID_OUT, "STATUS");
-	say("frames %llu", status.frames);
-	say("runs %llu", status.runs);
-	say("own %llu", status.own);
-	say("moved %llu", status.moved);
-	jump(layout.address, layout.nonce);
+	start_and_record(device, &two, &layout);
+	jump_with_table(device, &layout);
 }

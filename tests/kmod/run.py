@@ -1,6 +1,8 @@
 """Record processes' pages in one kernel and bind them in the next, on a QEMU machine.
 
-    run.py [--cache DIR] [--processors N] [--debug] [--only CASE] [FROM:TO ...]      series, e.g. 6.12:7.2
+    run.py [--cache DIR] [--processors N] [--memory MIB] [--debug] [--only CASE] [--console FILE] [FROM:TO ...]
+
+A pair is one of series, e.g. 6.12:7.2.
 
 Needs the packages of tests/kernels/packages.txt and mmdebstrap, and must run as root. The machine's programs are the C files
 here; what must hold is judged here.
@@ -26,23 +28,32 @@ PAGES, SHARED, SWAPPED, SINGLE = 13224, 2000, 600, 3000
 # Cases: name → words for the machine's program.
 #   switch: damaged tables are refused, the whole one is bound
 #   fallback: bound in the other kernel, given up, and bound again in the first
-CASES = {"switch": ["kuptest.hostile", "kuptest.swap"], "fallback": ["kuptest.swap"]}
+#   twice: bound in the other kernel, recorded there, and bound in the first
+CASES = {
+    "switch": ["kuptest.hostile", "kuptest.swap"],
+    "fallback": ["kuptest.swap"],
+    "twice": ["kuptest.twice", "kuptest.swap"],
+}
 # What the kernel has of its own to find misuse of memory. The names of the first have changed in 6.9.
 DEBUG = ["slub_debug=FZPU", "slab_debug=FZPU", "page_poison=1", "init_on_free=1", "init_on_alloc=1"]
 
 
 def images(releases, cache):
     """The images of the kernels (releases) that the modules are for."""
-    found = {
-        package.release: packages.image(package, cache) for package in packages.wanted() if package.release in releases
-    }
+    found = {release: packages.place(release, cache) for release in releases}
+    if not all(image.exists() for image in found.values()):
+        found = {
+            package.release: packages.image(package, cache)
+            for package in packages.wanted()
+            if package.release in releases
+        }
     missing = [release for release in releases if not found.get(release)]
     if missing:
         raise SystemExit(f"The mirror has headers but no image of {', '.join(missing)}: remove {cache} and try again.")
     return found
 
 
-def problems(said, case):
+def problems(said, case, is_debug):
     """What is not as it must be after a whole run, as sentences."""
     yield from said["failed"]
     yield from said["warning"]
@@ -51,10 +62,13 @@ def problems(said, case):
         return
     numbers = {key: int(value) for key, value in said.items() if isinstance(value, str) and value.lstrip("-").isdigit()}
     expected = {"right0": PAGES, "wrong0": 0, "right1": SHARED, "wrong1": 0, "bound0": PAGES, "bound1": SHARED}
-    # Whoever comes first gets a shared frame, the other a copy.
-    expected |= {"copied": SHARED, "oom": 0, "swap_after_kb": 0}
+    # Whoever comes first gets a shared frame, the other a copy; then there is nothing to share any more.
+    expected |= {"copied": 0 if case == "twice" else SHARED, "oom": 0, "swap_after_kb": 0}
+    if is_debug:
+        # The words have reached the last kernel.
+        expected["slab_poison"] = 1
     # What was bound or freed is managed memory again.
-    expected["gained_kb"] = 4 * (PAGES + numbers.get("freed", 0))
+    expected["gained_kb"] = 4 * (PAGES + SHARED - expected["copied"] + numbers.get("freed", 0))
     for key, value in expected.items():
         if numbers.get(key) != value:
             yield f"{key} is {said.get(key)}, expected {value}"
@@ -101,7 +115,14 @@ def run(case, kernels, init, options):
         )
 
 
-def main():
+def tell(title, said, wrong):
+    """What came out of a run, for a person."""
+    numbers = ", ".join(f"{key} {value}" for key, value in said.items() if isinstance(value, str))
+    print(f"{title}: {'; '.join(wrong) or 'passed'}")
+    print("".join(f"    {line}\n" for line in (*said["log"], numbers)), end="", flush=True)
+
+
+def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cache", type=pathlib.Path, default=packages.REPO / "build" / "kmod")
     parser.add_argument("--processors", type=int, default=1)
@@ -110,7 +131,11 @@ def main():
     parser.add_argument("--only", choices=CASES, help="this case")
     parser.add_argument("--console", type=pathlib.Path, help="file for all that the machines say")
     parser.add_argument("pairs", nargs="*", default=["6.12:7.2", "6.1:6.12", "7.2:6.12"])
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def main():
+    options = arguments()
     pairs = [pair.split(":") for pair in options.pairs]
     built = {name: headers.build(name, options.cache) for name in sorted({name for pair in pairs for name in pair})}
     found = images([release for _modules, release in built.values()], options.cache)
@@ -126,14 +151,11 @@ def main():
         for first, second in pairs:
             for case in [options.only] if options.only else CASES:
                 kernels = [(found[built[first][1]], built[first][0]), patched[second]]
-                if case == "fallback":
-                    kernels.append(patched[first])
+                # All but one go on to a third kernel, which is the first again.
+                kernels += [] if case == "switch" else [patched[first]]
                 said, console = run(case, kernels, init, options)
-                wrong = list(problems(said, case))
-                print(f"{first} -> {second}, {case}: {'; '.join(wrong) or 'passed'}", flush=True)
-                for line in said["log"]:
-                    print(f"    {line}", flush=True)
-                print("   ", ", ".join(f"{key} {value}" for key, value in said.items() if isinstance(value, str)), flush=True)
+                wrong = list(problems(said, case, options.debug))
+                tell(f"{first} -> {second}, {case}", said, wrong)
                 if options.console:
                     with options.console.open("a", encoding="utf-8") as stream:
                         stream.write(console)
