@@ -7,10 +7,12 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/klog.h>
+#include <unistd.h>
 
 #include "common.h"
 
@@ -105,6 +107,31 @@ static void refused_text(const char *text)
 	refused_table(parameters, text, "table is not 0xADDRESS,0xNONCE");
 }
 
+static uint64_t used_memory(void)
+{
+	static char page[PAGE] __attribute__((aligned(PAGE))) = { 1 };
+	int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	uint64_t entry;
+
+	page[1] = 1;
+	require(pread(pagemap, &entry, 8, (uintptr_t)page / PAGE * 8) == 8 && entry >> 63, "pagemap");
+	close(pagemap);
+	return (entry & ((1ull << 55) - 1)) * PAGE;
+}
+
+static uint64_t kernel_code(void)
+{
+	FILE *file = fopen("/proc/iomem", "r");
+	uint64_t address = 0;
+	char line[256];
+
+	while (file && fgets(line, sizeof(line), file))
+		if (strstr(line, "Kernel code"))
+			sscanf(line, "%" SCNx64, &address);
+	require(file && address && !fclose(file), "/proc/iomem");
+	return address;
+}
+
 void hostile_tables(uint64_t address, uint64_t nonce)
 {
 	char parameters[128], damage[128], reason[128];
@@ -113,8 +140,9 @@ void hostile_tables(uint64_t address, uint64_t nonce)
 	refused_place(address, nonce + 1, "table of another switch");
 	refused_place(address + PAGE / 2, nonce, "address is not reserved memory");
 	refused_place(0, nonce, "address is not reserved memory");
-	/* The new kernel itself, as after a boot that has not reserved anything. */
-	refused_place(64 << 20, nonce, "address is not reserved memory");
+	/* Memory in use, as after a boot that has not reserved anything; and what the kernel has reserved for itself. */
+	refused_place(used_memory(), nonce, "address is not reserved memory");
+	refused_place(kernel_code(), nonce, "no table there");
 	refused_place(1ull << 51, nonce, "address is not reserved memory");
 	refused_place(~0ull & -PAGE, nonce, "address is not reserved memory");
 	refused_text("0x1000");
