@@ -84,7 +84,7 @@ def problems(said, case, is_debug):
         "moved": (2, 2 * PAGES),
         # More than one page of each list.
         # Copies of what had to be moved lie side by side.
-        "runs": (50, 2 * SINGLE),
+        "runs": (2, 2 * SINGLE),
         "own": (1 + SINGLE // 170, PAGES),
         # Charged above the limit, and uncharged at the end.
         "charged_kb": (4 * PAGES, 4 * PAGES + 1000),
