@@ -55,7 +55,7 @@ unit: tools ## unit tests of the library
 	@$(checks) unit
 
 .PHONY: vm
-vm: lab-tools ## the scenarios on virtual machines, one after the other
+vm: lab-tools ## the scenarios on virtual machines
 	@$(checks) vm $(if $(SCENARIO),--scenario $(SCENARIO))
 
 .PHONY: install-check

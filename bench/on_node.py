@@ -209,6 +209,8 @@ class Reader:
                 tail = b""
                 while tail != b"END\r\n":
                     count = connection.recv_into(buffer)
+                    if not count:
+                        sys.exit("on_node: the application has closed the connection")
                     received += count
                     tail = (tail + buffer[max(0, count - 5) : count])[-5:]
             return received / (time.monotonic() - begin)
@@ -245,6 +247,8 @@ def main():
     parser.add_argument("--rate", type=float, default=500)
     parser.add_argument("--throughput", type=float, default=0)
     options = parser.parse_args()
+    if "-pmem" in options.ways and not options.pmem:
+        parser.error("foam-pmem needs --pmem")
     options.place.mkdir(mode=0o700, parents=True, exist_ok=True)
     application = Memcached(options.mib, options.place)
     application.fill()

@@ -20,9 +20,7 @@ advance() {
 	{
 		grep -v -e '^PHASE=' -e '^REASON=' $state/record
 		printf "PHASE='%s'\nREASON='%s'\n" "$1" "$2"
-	} >$state/record.new
-	sync $state/record.new
-	mv $state/record.new $state/record
+	} >$state/record.new && sync $state/record.new && mv $state/record.new $state/record || return
 	sync $state
 	PHASE=$1
 }

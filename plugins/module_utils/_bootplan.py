@@ -131,7 +131,7 @@ Wants=network-pre.target
 
 [Service]
 Type=oneshot
-TimeoutStartSec=20
+TimeoutStartSec=60
 ExecStart=/bin/sh {RUNTIME}/early
 """,
         "sysinit.target",

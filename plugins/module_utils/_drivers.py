@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import os
 
+# Drivers whose modules have another name.
+_OTHERWISE = {"sd": "sd_mod"}
+
 
 def chain(device):
     """Names, as modprobe(8) takes them, of the drivers between a device and the root bus.
@@ -19,10 +22,10 @@ def chain(device):
     while device not in ("/", "/sys/devices"):
         driver = f"{device}/driver"
         if os.path.islink(driver):
-            # The driver "sd" is the module sd_mod; a driver that is built in need not have the link.
+            # A driver that is built in need not have the link.
             module = f"{driver}/module"
             name = os.path.basename(os.path.realpath(module if os.path.islink(module) else driver))
-            names.add(name.replace("-", "_"))
+            names.add(_OTHERWISE.get(name, name.replace("-", "_")))
         device = os.path.dirname(device)
     # Part of the bus code, not a module of any kernel.
     return names - {"pcieport", "pcieportdrv"}

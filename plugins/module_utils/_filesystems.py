@@ -18,7 +18,7 @@ _VOLATILE_DEVICES = ("/dev/ram", "/dev/zram")
 
 
 def existing(path):
-    """``path``, or its nearest parent that exists."""
+    """``path``, which is absolute, or its nearest parent that exists."""
     while not os.path.isdir(path):
         path = os.path.dirname(path)
     return path
@@ -35,8 +35,9 @@ class FileSystem:
 
 def of(path):
     """The `FileSystem` that has ``existing(path)``, or will."""
-    columns = ["--noheadings", "--first-only", "--raw", "--output", "TARGET,SOURCE,FSTYPE"]
-    return FileSystem(*run(["findmnt", *columns, "--target", existing(path)]).stdout.split())
+    columns = ["--noheadings", "--raw", "--output", "TARGET,SOURCE,FSTYPE"]
+    # Of several that are mounted one on the other, the last is what is seen.
+    return FileSystem(*run(["findmnt", *columns, "--target", existing(path)]).stdout.splitlines()[-1].split())
 
 
 def misfit(path):
@@ -45,7 +46,7 @@ def misfit(path):
     if found.kind in _VOLATILE or found.source.startswith(_VOLATILE_DEVICES):
         return f"on {found.kind} ({found.source}), which a kernel switch does not survive or does not have early in the boot"
     if found.place != "/" and not _mounted_by_boot(found.place):
-        return f"below {found.place}, which is mounted by hand: the next boot would not have it"
+        return f"below {found.place}, which the next boot would not have: no line of /etc/fstab and no unit mounts it"
     return None
 
 

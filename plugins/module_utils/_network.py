@@ -45,7 +45,9 @@ class Link:
         self.modules = sorted(_drivers.chain(os.path.realpath(f"/sys/class/net/{name}/device")))
         self.commands = [f"link set dev {name} mtu {read_text(f'/sys/class/net/{name}/mtu')} up"]
         self.commands += [f"address replace {address} dev {name}" for address in _addresses(name)]
-        self.commands += [f"route replace {route} dev {name}" for route in _routes(name)]
+        # First what is reached directly, gateways among it.
+        routes = sorted(_routes(name), key=lambda route: " via " in f" {route}")
+        self.commands += [f"route replace {route} dev {name}" for route in routes]
 
     @staticmethod
     def plain(name):

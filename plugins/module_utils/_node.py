@@ -11,6 +11,9 @@ import sys
 from . import _lock, _record, _switch
 from ._errors import KupError
 
+#: Exit code of a chain that was given up in good order; after any other files/node/given-up puts things right.
+GIVEN_UP = 3
+
 
 def main(arguments):
     """``switch``: to the new kernel; ``fallback REASON``: back to the old one. Returns an exit code."""
@@ -19,7 +22,7 @@ def main(arguments):
             _run(arguments)
     except KupError as error:
         sys.stderr.write(f"kup: {error}\n")
-        return 1
+        return GIVEN_UP
     return 0
 
 

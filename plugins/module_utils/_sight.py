@@ -17,7 +17,8 @@ from ._record import Record
 COMMAND = (
     r'printf "boot %s\nkernel %s\narrived %s\nbusy %s\n" "$(cat /proc/sys/kernel/random/boot_id)" "$(uname -r)" '
     rf'"$([ -e {RUN}/arrived ] && echo yes || echo no)" '
-    rf'"$(systemctl is-active {" ".join(_chain.UNITS)} 2>/dev/null | grep -cx -e active -e activating -e deactivating)"; '
+    # What runs; not what only waits to be tried again (auto-restart).
+    rf'"$(systemctl show --property=SubState --value {" ".join(_chain.UNITS)} | grep -c -e ^start -e ^running -e ^stop -e ^final)"; '
     # What is still flowing in (see _flow), as the page daemon tells it.
     rf'set -- {RUN}/*.flowing; [ ! -e "$1" ] || systemctl show --property=StatusText "kup-paged-*"; '
     rf"cat {RECORD} 2>/dev/null || true"

@@ -68,10 +68,10 @@ def depart(record, target, phase):
         _hold.release()
         _timeline.mark("given-up")
         # The way back that was given up leaves a trial; the way forth that was given up leaves nothing to do.
-        _record.advance(record, "aborted" if before != "trial" else "trial", str(error))
         if before != "trial":
             for part in parts:
-                part.discard()
+                part.discard()  # first: the disk may be full, and the record needs room
+        _record.advance(record, "aborted" if before != "trial" else "trial", str(error))
         raise
 
 

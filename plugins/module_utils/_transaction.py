@@ -104,6 +104,7 @@ def commit(dry=False):
     if dry:
         return True
     run(["systemctl", "stop", "kup-deadline.timer", "kup-deadline.service"])
+    run(["systemctl", "reset-failed", "kup-deadline.service"], check=False)  # its tries may be used up
     _bootloader.unpin(record["KERNEL_NEW"])
     _timeline.mark("committed")
     _record.advance(record, "committed")

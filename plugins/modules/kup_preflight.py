@@ -137,7 +137,7 @@ units:
       elements: dict
       returned: if the unit is active
 disk_needed:
-  description: Room that images and kernels need, in bytes.
+  description: Room that images need, and kernels if they go to the same file system, in bytes.
   type: int
   returned: always
 disk_free:

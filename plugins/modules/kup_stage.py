@@ -47,7 +47,7 @@ options:
     type: int
     required: true
   images_dir:
-    description: Directory for the checkpoint images, on a local disk.
+    description: Directory for the checkpoint images, on a local disk or in memory that outlives kexec.
     type: path
     required: true
   initramfs:

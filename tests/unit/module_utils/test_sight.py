@@ -1,5 +1,6 @@
 """What one look at a node means: still under way, or come to which end."""
 
+import os
 import subprocess
 
 import pytest
@@ -73,3 +74,16 @@ def test_a_broken_record_is_no_silence():
 def test_the_command_gives_a_whole_answer_on_any_machine():
     done = subprocess.run(["sh", "-c", _sight.COMMAND], capture_output=True, text=True, check=True)
     assert _sight.parse(done.stdout).kernel
+
+
+@pytest.mark.parametrize(
+    ("told", "busy"),
+    [("dead\n\nauto-restart\n", 0), ("running\n\ndead\n", 1), ("dead\n\nstop-post\n", 1), ("start\n", 1)],
+)
+def test_what_only_waits_to_be_tried_again_does_not_run(tmp_path, told, busy):
+    systemctl = tmp_path / "systemctl"
+    systemctl.write_text(f"#!/bin/sh\nprintf '{told}'\n")
+    systemctl.chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    said = subprocess.run(["sh", "-c", _sight.COMMAND], env={"PATH": path}, check=True, capture_output=True, text=True)
+    assert f"\nbusy {busy}\n" in said.stdout

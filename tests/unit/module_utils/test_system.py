@@ -1,0 +1,105 @@
+"""What is read from the system: drivers of a device, file systems, CRIU's complaints, and what the next boot links."""
+
+import os
+import pathlib
+import subprocess
+import types
+
+import pytest
+
+from ansible_collections.kup.fleet.plugins.module_utils import _bootplan, _criu, _drivers, _filesystems, _network
+
+REPO = pathlib.Path(__file__).resolve().parents[3]
+
+
+def put_driver(device, name, module=None):
+    driver = device.parents[1] / "drivers" / name
+    driver.mkdir(parents=True)
+    if module:
+        (driver.parents[1] / "modules" / module).mkdir(parents=True)
+        (driver / "module").symlink_to(f"../../modules/{module}")
+    device.mkdir(parents=True, exist_ok=True)
+    (device / "driver").symlink_to(driver)
+
+
+def test_a_device_hangs_on_all_drivers_above_it(tmp_path):
+    card = tmp_path / "bus" / "port" / "card"
+    put_driver(card, "virtio-pci", "virtio_pci")
+    put_driver(card.parent, "pcieport")
+    put_driver(card / "disk", "sd")
+    assert _drivers.chain(str(card / "disk")) == {"virtio_pci", "sd_mod"}
+
+
+def test_a_directory_that_is_not_there_yet_is_judged_by_its_parent(tmp_path):
+    assert _filesystems.existing(f"{tmp_path}/a/b/c") == str(tmp_path)
+
+
+def mounted(monkeypatch, text, fragment=""):
+    monkeypatch.setattr(_filesystems, "run", lambda command: types.SimpleNamespace(stdout=text))
+    monkeypatch.setattr(_filesystems, "show", lambda name, *properties: {"FragmentPath": fragment})
+
+
+def test_of_stacked_mounts_the_last_counts(monkeypatch):
+    mounted(monkeypatch, "/images systemd-1 autofs\n/images /dev/sdb1 ext4\n")
+    assert _filesystems.of("/images") == _filesystems.FileSystem("/images", "/dev/sdb1", "ext4")
+
+
+@pytest.mark.parametrize(
+    ("text", "fragment", "fits"),
+    [
+        ("/ /dev/sda1 ext4\n", "", True),
+        ("/images /dev/pmem0 ext4\n", "/run/systemd/generator/images.mount", True),
+        ("/images /dev/pmem0 ext4\n", "", False),
+        ("/run tmpfs tmpfs\n", "/usr/lib/systemd/system/run.mount", False),
+        ("/images /dev/zram0 ext4\n", "/run/systemd/generator/images.mount", False),
+    ],
+)
+def test_images_must_be_there_in_the_next_boot(monkeypatch, text, fragment, fits):
+    mounted(monkeypatch, text, fragment)
+    assert (_filesystems.misfit("/images") is None) == fits
+
+
+def test_the_first_error_of_criu_is_the_cause(tmp_path):
+    (tmp_path / "dump.log").write_text("fine\nError (a.c:1): the cause\nError (b.c:2): a consequence\n")
+    assert _criu.complaint(str(tmp_path), "dump", 1) == "Error (a.c:1): the cause"
+
+
+@pytest.mark.parametrize(("blocks", "says"), [(0, "no room is left"), (9, "exit code 1")])
+def test_a_criu_that_could_not_even_write_its_log(monkeypatch, tmp_path, blocks, says):
+    monkeypatch.setattr(os, "statvfs", lambda path: types.SimpleNamespace(f_bavail=blocks))
+    assert says in _criu.complaint(str(tmp_path), "dump", 1)
+
+
+def test_who_was_asked_to_start_before_a_unit_still_does(monkeypatch, tmp_path):
+    monkeypatch.setattr(_bootplan, "show", lambda name, *properties: {"After": "basic.target systemd-udevd.service"})
+    _bootplan._ahead(str(tmp_path / "ahead"), "cache.service", ["systemd-journald.service", "systemd-udevd.service"])
+    assert (tmp_path / "ahead/cache.service.d/kup-ahead.conf").read_text().split() == [
+        "[Unit]",
+        "Before=systemd-journald.service",
+    ]
+
+
+def test_a_gateway_is_reached_before_what_is_behind_it(monkeypatch):
+    monkeypatch.setattr(_network, "read_text", lambda *arguments: "1500")
+    monkeypatch.setattr(_network, "_addresses", lambda name: [])
+    monkeypatch.setattr(_network, "_routes", lambda name: ["default via 10.0.0.1", "10.0.0.1 scope link"])
+    routes = [command for command in _network.Link("ens3").commands if command.startswith("route")]
+    assert routes == ["route replace 10.0.0.1 scope link dev ens3", "route replace default via 10.0.0.1 dev ens3"]
+
+
+@pytest.mark.parametrize(("mark", "linked"), [(None, True), ("network-later", False), ("arrived", False)])
+def test_a_restore_goes_ahead_unless_it_waits_for_the_network(tmp_path, mark, linked):
+    state, run, plan, early = (tmp_path / name for name in ("state", "run", "plan", "early"))
+    for directory in (state, run, early, plan / "pages", plan / "restore", plan / "trial", plan / "ahead/x.service.d"):
+        directory.mkdir(parents=True)
+    (plan / "ahead/x.service.d/kup-ahead.conf").touch()
+    if mark:
+        (run / mark).touch()
+    (tmp_path / "lib.sh").write_text(f"run={run} plan={plan} PHASE=switching KERNEL_NEW=none\nflowing() {{ false; }}\n")
+    (tmp_path / "record").touch()
+    text = (REPO / "files/node/generator").read_text()
+    text = text.replace("/usr/local/lib/kup/lib.sh", str(tmp_path / "lib.sh")).replace(
+        "/var/lib/kup/record", str(tmp_path / "record")
+    )
+    subprocess.run(["sh", "-c", text, "generator", "normal", str(early), "late"], check=True)
+    assert (early / "x.service.d/kup-ahead.conf").exists() == linked
