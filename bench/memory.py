@@ -28,7 +28,8 @@ NAME = "bench-memory"
 OUT = REPO / "build" / "bench"
 WAYS = "criu,criu:2,criu-lazy,foam:0,foam:1,foam:2,foam:3,foam:4,foam-read:2,foam-pmem:2"
 PMEM = "/var/lib/memory-disk"
-# What a node needs besides memcached's memory, and a disk in memory besides it, MiB; its disk holds the images of one way, rounds included.
+# What a node needs besides memcached's memory, and what a disk needs besides images of that size, MiB; it holds the images of
+# one way, rounds included.
 SYSTEM_MIB = 512
 PMEM_MIB = 256
 ON_NODE = (REPO / "bench/on_node.py", REPO / "files/paged/paged", REPO / "plugins/module_utils/_criustats.py")
