@@ -23,20 +23,25 @@ struct kup_ppp_range {
 	__u64 end;
 };
 
-/* EBUSY: not idle. */
+/* EBUSY: not idle; ENOMEM. */
 struct kup_ppp_begin {
 	__u32 number; /* of keep_out, up to KUP_PPP_KEEP_OUT_MAX */
 	__u32 zero;
 	/* Physical memory where no kept frame may lie: the windows that the next kernels are loaded to. Below 16 MiB none ever lies. */
 	struct kup_ppp_range keep_out[KUP_PPP_KEEP_OUT_MAX];
+	/* Out: kup_ppp.table=0xADDRESS,0xNONCE will name the table, so that the next kernel can be loaded before anything is stopped. */
+	__u64 address;
+	__u64 nonce;
 };
 
 /*
  * Every page of the ranges must exist, and be private, anonymous and not locked; what is swapped out is brought in. Calls and
  * ranges ascend by (task, start).
- * EINVAL: a field or the order; ESRCH: no such process; EAGAIN: it is not stopped. Then nothing has happened. Otherwise
- * failed_at is the address, and only DROP is allowed afterwards (all else: EBUSY). EFAULT: not anonymous memory; ENODATA: no
- * page (also: the zero page); EBUSY: may be pinned for a device; ENOMEM; EINTR.
+ * EINVAL: a field or the order; ESRCH: no such process; EAGAIN: it is not stopped. Then nothing has happened.
+ * EFAULT: from failed_at to failed_end there is memory of another kind, or none; all before failed_at is recorded, and the
+ * next call may go on behind. (With failed_end 0: `ranges` is no such address, nothing has happened.)
+ * Otherwise failed_at is the address, and only DROP is allowed afterwards (all else: EBUSY). ENODATA: no page (also: the zero
+ * page); EBUSY: may be pinned for a device; ENOMEM; EINTR.
  */
 struct kup_ppp_record {
 	__s32 pid;   /* in the caller's pid namespace */
@@ -47,12 +52,7 @@ struct kup_ppp_record {
 	__u64 pages;  /* out */
 	__u64 fetched; /* out: swapped in for it. It takes time: better before the processes are stopped */
 	__u64 failed_at; /* out */
-};
-
-/* ENODATA: nothing is recorded; E2BIG: more than a table can hold; ENOMEM. */
-struct kup_ppp_layout {
-	__u64 address; /* out: kup_ppp.table=0xADDRESS,0xNONCE */
-	__u64 nonce;   /* out */
+	__u64 failed_end; /* out, with EFAULT: end of what is of another kind */
 };
 
 /*
@@ -98,9 +98,10 @@ struct kup_ppp_status {
 	__u64 own;    /* frames of these that the table itself takes */
 };
 
-#define KUP_PPP_BEGIN _IOW('K', 0x50, struct kup_ppp_begin)
+#define KUP_PPP_BEGIN _IOWR('K', 0x50, struct kup_ppp_begin)
 #define KUP_PPP_RECORD _IOWR('K', 0x51, struct kup_ppp_record)
-#define KUP_PPP_LAYOUT _IOR('K', 0x52, struct kup_ppp_layout)
+/* Completes the table. ENODATA: nothing is recorded; E2BIG: more than a table can hold; ENOMEM. */
+#define KUP_PPP_LAYOUT _IO('K', 0x52)
 #define KUP_PPP_DROP _IO('K', 0x53)
 #define KUP_PPP_BIND _IOWR('K', 0x54, struct kup_ppp_bind)
 #define KUP_PPP_RELEASE _IOWR('K', 0x55, struct kup_ppp_release)

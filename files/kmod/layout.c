@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Old kernel: the table that the new one reads. */
-#include <linux/random.h>
 #include <linux/sort.h>
 #include <linux/xxhash.h>
 
@@ -136,7 +135,7 @@ static void write_runs(struct kup_table *table, const u64 *runs, u64 number)
 	table->digest = xxh64_digest(&hash);
 }
 
-int kup_layout(struct kup_session *session, struct kup_ppp_layout *layout)
+int kup_layout(struct kup_session *session)
 {
 	struct kup_table *table = session->table;
 	u64 length = table->owner[KUP_OWNER_LENGTH], number, i;
@@ -170,8 +169,6 @@ int kup_layout(struct kup_session *session, struct kup_ppp_layout *layout)
 	trim_extents(table, DIV_ROUND_UP(number, KUP_RUNS_PER_PAGE));
 	table->magic = KUP_TABLE_MAGIC;
 	table->version = KUP_TABLE_VERSION;
-	table->nonce = get_random_u64();
-	table->address = (u64)page_to_pfn(virt_to_page(table)) << PAGE_SHIFT;
 	table->runs = number;
 	for (i = 0; i < number; i++)
 		table->frames += kup_run_frames(runs[i]);
@@ -180,8 +177,6 @@ int kup_layout(struct kup_session *session, struct kup_ppp_layout *layout)
 	write_runs(table, runs, number);
 	kvfree(runs);
 	kup_free_rejected(session);
-	layout->address = table->address;
-	layout->nonce = table->nonce;
 	session->state = KUP_PPP_LAID_OUT;
 	return 0;
 }

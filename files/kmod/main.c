@@ -36,9 +36,10 @@ static int begin(void __user *argument)
 	if (session.state != KUP_PPP_IDLE)
 		return -EBUSY;
 	error = kup_begin(&session, &value);
-	if (!error)
-		hold();
-	return error;
+	if (error)
+		return error;
+	hold();
+	return copy_to_user(argument, &value, sizeof(value)) ? -EFAULT : 0;
 }
 
 static int record(void __user *argument)
@@ -54,17 +55,9 @@ static int record(void __user *argument)
 	return copy_to_user(argument, &value, sizeof(value)) ? -EFAULT : error;
 }
 
-static int layout(void __user *argument)
+static int layout(void)
 {
-	struct kup_ppp_layout value = {};
-	int error;
-
-	if (session.state != KUP_PPP_RECORDING || session.is_broken)
-		return -EBUSY;
-	error = kup_layout(&session, &value);
-	if (error)
-		return error;
-	return copy_to_user(argument, &value, sizeof(value)) ? -EFAULT : 0;
+	return session.state == KUP_PPP_RECORDING && !session.is_broken ? kup_layout(&session) : -EBUSY;
 }
 
 static int drop(void)
@@ -156,7 +149,7 @@ static long control(struct file *file, unsigned int command, unsigned long argum
 		error = record(pointer);
 		break;
 	case KUP_PPP_LAYOUT:
-		error = layout(pointer);
+		error = layout();
 		break;
 	case KUP_PPP_DROP:
 		error = drop();

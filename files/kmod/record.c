@@ -3,6 +3,7 @@
 #include <linux/highmem.h>
 #include <linux/huge_mm.h>
 #include <linux/pid.h>
+#include <linux/random.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -291,8 +292,10 @@ static int record_range(struct kup_session *session, struct mm_struct *mm, struc
 		record->failed_at = address;
 		if (fatal_signal_pending(current))
 			return -EINTR;
-		if (!vma || vma->vm_start > address || !kup_is_plain(vma))
+		if (!vma || vma->vm_start > address || !kup_is_plain(vma)) {
+			record->failed_end = !vma ? TASK_SIZE_MAX : vma->vm_start > address ? vma->vm_start : vma->vm_end;
 			return -EFAULT;
+		}
 		number = take_pages(mm, address, min(end, vma->vm_end), pages, &absent);
 		error = record_pages(session, record, &area, address, pages, number);
 		if (error)
@@ -345,9 +348,9 @@ static int record_all(struct kup_session *session, struct mm_struct *mm, struct 
 		error = record_range(session, mm, record, ranges + i, pages);
 	mmap_read_unlock(mm);
 	kfree(pages);
-	session->is_broken = !!error;
+	session->is_broken = error && error != -EFAULT;
 	session->last_task = record->task;
-	session->last_end = ranges[record->number - 1].end;
+	session->last_end = error ? record->failed_at : ranges[record->number - 1].end;
 	return error;
 }
 
@@ -360,6 +363,7 @@ int kup_record(struct kup_session *session, struct kup_ppp_record *record)
 	record->pages = 0;
 	record->fetched = 0;
 	record->failed_at = 0;
+	record->failed_end = 0;
 	if (IS_ERR(ranges))
 		return PTR_ERR(ranges);
 	if (record->task < session->last_task ||
@@ -378,7 +382,7 @@ int kup_record(struct kup_session *session, struct kup_ppp_record *record)
 	return error;
 }
 
-int kup_begin(struct kup_session *session, const struct kup_ppp_begin *begin)
+int kup_begin(struct kup_session *session, struct kup_ppp_begin *begin)
 {
 	struct page *header;
 	u32 i;
@@ -402,6 +406,10 @@ int kup_begin(struct kup_session *session, const struct kup_ppp_begin *begin)
 		return -ENOMEM;
 	}
 	session->table = page_address(header);
+	session->table->address = (u64)page_to_pfn(header) << PAGE_SHIFT;
+	session->table->nonce = get_random_u64();
+	begin->address = session->table->address;
+	begin->nonce = session->table->nonce;
 	session->state = KUP_PPP_RECORDING;
 	return 0;
 }

@@ -85,7 +85,7 @@ static inline u64 kup_read(struct kup_reader *reader)
 }
 
 /* record.c */
-int kup_begin(struct kup_session *session, const struct kup_ppp_begin *begin);
+int kup_begin(struct kup_session *session, struct kup_ppp_begin *begin);
 int kup_record(struct kup_session *session, struct kup_ppp_record *record);
 void kup_drop(struct kup_session *session);
 /* Give back what kup_alloc() has rejected. */
@@ -94,7 +94,7 @@ void kup_free_rejected(struct kup_session *session);
 struct page *kup_alloc(struct kup_session *session, unsigned int order);
 
 /* layout.c */
-int kup_layout(struct kup_session *session, struct kup_ppp_layout *layout);
+int kup_layout(struct kup_session *session);
 
 /* check.c: the table at session->address, as one that only reads; what is wrong with it, or NULL. Afterwards kup_forget(). */
 const char *kup_check(struct kup_session *session);

@@ -285,7 +285,7 @@ static void bind_and_go_back(uint64_t address, uint64_t nonce)
 static void bind_and_go_on(uint64_t address, uint64_t nonce)
 {
 	struct kup_ppp_release release = {};
-	struct kup_ppp_layout layout;
+	struct kup_ppp_begin begin;
 	pid_t tasks[TASKS], filler = fill();
 	int device;
 
@@ -297,8 +297,8 @@ static void bind_and_go_on(uint64_t address, uint64_t nonce)
 	bind_tasks(device, tasks);
 	require(!ioctl(device, KUP_PPP_RELEASE, &release), "RELEASE");
 	end_child(filler);
-	record_tasks(device, tasks[0], tasks[1], &layout);
-	jump_with_table(device, &layout);
+	record_tasks(device, tasks[0], tasks[1], &begin);
+	jump_with_table(device, &begin);
 }
 
 void new_kernel(void)

@@ -55,12 +55,11 @@ static void begin(int device)
 	require(!ioctl(device, KUP_PPP_BEGIN, &none), "BEGIN");
 }
 
-/* RECORD of `pages` pages of `pid` from `start` on must fail at `failed_at`; then only DROP is left. */
+/* RECORD of `pages` pages of `pid` from `start` on must fail at `failed_at`; but for EFAULT, only DROP is left then. */
 static void refused_page(int device, pid_t pid, uint64_t start, uint64_t pages, int error, uint64_t failed_at, const char *what)
 {
 	struct kup_ppp_range range = { start, start + pages * PAGE };
 	struct kup_ppp_record record = { .pid = pid, .number = 1, .ranges = (uintptr_t)&range };
-	struct kup_ppp_layout layout;
 
 	begin(device);
 	refused(device, KUP_PPP_RECORD, &record, error, what);
@@ -68,8 +67,11 @@ static void refused_page(int device, pid_t pid, uint64_t start, uint64_t pages, 
 		say("failed %s: failed_at is %llx", what, record.failed_at);
 		power_off();
 	}
-	refused(device, KUP_PPP_RECORD, &record, EBUSY, "RECORD after one that failed");
-	refused(device, KUP_PPP_LAYOUT, &layout, EBUSY, "LAYOUT after a RECORD that failed");
+	if (error == EFAULT)
+		require(record.failed_end > failed_at && !(record.failed_end % PAGE), "failed_end");
+	else
+		refused(device, KUP_PPP_RECORD, &record, EBUSY, "RECORD after one that failed");
+	refused(device, KUP_PPP_LAYOUT, NULL, error == EFAULT ? ENODATA : EBUSY, "LAYOUT after a RECORD that failed");
 	require(!ioctl(device, KUP_PPP_DROP), "DROP");
 }
 
@@ -78,10 +80,9 @@ static void refused_fields(int device, pid_t pid)
 	struct kup_ppp_range ranges[2] = { { areas[0].start, areas[0].start + PAGE }, { areas[0].start, areas[0].start + PAGE } };
 	const struct kup_ppp_record right = { .pid = pid, .number = 1, .ranges = (uintptr_t)ranges };
 	struct kup_ppp_record record;
-	struct kup_ppp_layout layout;
 
 	begin(device);
-	refused(device, KUP_PPP_LAYOUT, &layout, ENODATA, "LAYOUT of nothing");
+	refused(device, KUP_PPP_LAYOUT, NULL, ENODATA, "LAYOUT of nothing");
 	record = right, record.number = 0;
 	refused(device, KUP_PPP_RECORD, &record, EINVAL, "no range");
 	record = right, record.number = KUP_PPP_RANGES_MAX + 1;
@@ -112,13 +113,12 @@ static void refused_order(int device)
 	struct kup_ppp_bind bind = { .parts = 1 };
 	struct kup_ppp_release release = {};
 	struct kup_ppp_record record = {};
-	struct kup_ppp_layout layout;
 
 	refused(device, KUP_PPP_BEGIN, &begin, EINVAL, "too many keep_out");
 	begin = (struct kup_ppp_begin){ .number = 1, .keep_out = { { 1, PAGE } } };
 	refused(device, KUP_PPP_BEGIN, &begin, EINVAL, "keep_out within a page");
 	refused(device, KUP_PPP_RECORD, &record, EBUSY, "RECORD before BEGIN");
-	refused(device, KUP_PPP_LAYOUT, &layout, EBUSY, "LAYOUT before BEGIN");
+	refused(device, KUP_PPP_LAYOUT, NULL, EBUSY, "LAYOUT before BEGIN");
 	refused(device, KUP_PPP_DROP, NULL, EBUSY, "DROP before BEGIN");
 	refused(device, KUP_PPP_BIND, &bind, EBUSY, "BIND without a table");
 	refused(device, KUP_PPP_RELEASE, &release, EBUSY, "RELEASE without a table");
@@ -213,34 +213,34 @@ static uint64_t record(int device, pid_t pid, int task)
 	return record.fetched;
 }
 
-uint64_t record_tasks(int device, pid_t one, pid_t two, struct kup_ppp_layout *layout)
+uint64_t record_tasks(int device, pid_t one, pid_t two, struct kup_ppp_begin *begin)
 {
-	struct kup_ppp_begin begin = { .number = 1 };
 	struct kup_ppp_range range = { areas[0].start, areas[0].start + PAGE };
 	struct kup_ppp_record late = { .pid = one, .task = 0, .number = 1, .ranges = (uintptr_t)&range };
 	uint64_t start, end, fetched;
 	double begun, recorded;
 
 	window(&start, &end);
-	begin.keep_out[0] = (struct kup_ppp_range){ start, end };
+	*begin = (struct kup_ppp_begin){ .number = 1 };
+	begin->keep_out[0] = (struct kup_ppp_range){ start, end };
 	/* Pages of one task, and of both, that must be moved, wherever the window is. */
-	keep_out(&begin, frame_of(one, areas[0].start + 100 * PAGE));
-	keep_out(&begin, frame_of(one, areas[4].start + 5 * PAGE));
-	require(!ioctl(device, KUP_PPP_BEGIN, &begin), "BEGIN");
-	refused(device, KUP_PPP_BEGIN, &begin, EBUSY, "a second BEGIN");
+	keep_out(begin, frame_of(one, areas[0].start + 100 * PAGE));
+	keep_out(begin, frame_of(one, areas[4].start + 5 * PAGE));
+	require(!ioctl(device, KUP_PPP_BEGIN, begin), "BEGIN");
+	refused(device, KUP_PPP_BEGIN, begin, EBUSY, "a second BEGIN");
 	begun = seconds();
 	fetched = record(device, one, 0);
 	record(device, two, 1);
 	refused(device, KUP_PPP_RECORD, &late, EINVAL, "a task out of order");
 	recorded = seconds();
-	require(!ioctl(device, KUP_PPP_LAYOUT, layout), "LAYOUT");
+	require(!ioctl(device, KUP_PPP_LAYOUT), "LAYOUT");
 	say("record_ms %.1f", 1000 * (recorded - begun));
 	say("layout_ms %.1f", 1000 * (seconds() - recorded));
-	refused(device, KUP_PPP_LAYOUT, layout, EBUSY, "a second LAYOUT");
+	refused(device, KUP_PPP_LAYOUT, NULL, EBUSY, "a second LAYOUT");
 	return fetched;
 }
 
-void jump_with_table(int device, const struct kup_ppp_layout *layout)
+void jump_with_table(int device, const struct kup_ppp_begin *begin)
 {
 	struct kup_ppp_status status;
 
@@ -250,17 +250,17 @@ void jump_with_table(int device, const struct kup_ppp_layout *layout)
 	say("runs %llu", status.runs);
 	say("own %llu", status.own);
 	say("moved %llu", status.moved);
-	jump(layout->address, layout->nonce);
+	jump(begin->address, begin->nonce);
 }
 
 /* Start both tasks and record them; returns the first, and the second in *two. */
-static pid_t start_and_record(int device, pid_t *two, struct kup_ppp_layout *layout)
+static pid_t start_and_record(int device, pid_t *two, struct kup_ppp_begin *begin)
 {
 	pid_t one = start_stopped(fill_and_fork, nothing);
 
 	*two = number_in("/second", "second %ld");
 	say("swapped %ld", number_in("/second", "swapped %ld"));
-	say("fetched %llu", (unsigned long long)record_tasks(device, one, *two, layout));
+	say("fetched %llu", (unsigned long long)record_tasks(device, one, *two, begin));
 	return one;
 }
 
@@ -271,8 +271,8 @@ static pid_t start_and_record(int device, pid_t *two, struct kup_ppp_layout *lay
 static void rehearse(int device)
 {
 	long before = number_in("/proc/meminfo", "MemAvailable: %ld"), lost = 0;
-	struct kup_ppp_layout layout;
-	pid_t two, one = start_and_record(device, &two, &layout);
+	struct kup_ppp_begin begin;
+	pid_t two, one = start_and_record(device, &two, &begin);
 
 	require(!ioctl(device, KUP_PPP_DROP), "DROP");
 	refused(device, KUP_PPP_DROP, NULL, EBUSY, "a second DROP");
@@ -292,7 +292,7 @@ static void rehearse(int device)
 
 void old_kernel(void)
 {
-	struct kup_ppp_layout layout;
+	struct kup_ppp_begin begin;
 	pid_t two;
 	int device;
 
@@ -307,6 +307,6 @@ void old_kernel(void)
 	require(!unload_module("kup_ppp"), "the module to be unloaded after DROP");
 	require(!load_module("/kup_ppp.ko", ""), "the module to be loaded again");
 	device = open_device();
-	start_and_record(device, &two, &layout);
-	jump_with_table(device, &layout);
+	start_and_record(device, &two, &begin);
+	jump_with_table(device, &begin);
 }
