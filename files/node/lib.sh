@@ -6,6 +6,7 @@
 # shellcheck disable=SC2034  # used by those that source this
 state=/var/lib/kup
 run=/run/kup
+lib=/usr/local/lib/kup
 
 # Values of the record, each as a shell variable of the same name in capitals.
 PHASE='' REASON='' ID='' IMAGES='' KERNEL_OLD='' KERNEL_NEW='' CHECKPOINT='' UNITS=''
@@ -35,6 +36,13 @@ event() {
 mark() {
 	read -r boot_id </proc/sys/kernel/random/boot_id
 	echo "$1 $(date +%s.%N) $boot_id" >>$state/timeline
+}
+
+# hugepages_back: put the node's setting of huge pages back
+hugepages_back() {
+	[ -e $run/hugepages ] || return 0
+	cat $run/hugepages >/sys/kernel/mm/transparent_hugepage/enabled
+	rm $run/hugepages
 }
 
 # flowing: whether memory of a restored unit is still to come

@@ -17,10 +17,13 @@
 #define IMG_COMMON_MAGIC 0x54564319u
 #define PAGEMAP_MAGIC 0x56084025u
 #define MM_MAGIC 0x57492820u
+#define CORE_MAGIC 0x55053847u
 /* criu/include/image.h */
 #define VMA_AREA_VDSO (1u << 3)
 #define VMA_AREA_VSYSCALL (1u << 2)
 #define VMA_AREA_VVAR (1u << 12)
+/* criu/include/pid.h */
+#define TASK_STOPPED 3
 
 #define IMAGE_MAX ((size_t)1 << 30)
 #define NAME_SIZE 64
@@ -254,9 +257,48 @@ int mm_parse(const void *bytes, size_t size, const char *name, struct runs *lazy
 	return 0;
 }
 
-typedef int (*parser)(const void *bytes, size_t size, const char *name, struct runs *runs);
+/* A number deep in a message: `path` are the fields that lead to it, 0 behind the last. False if the message is broken. */
+static bool find_number(struct bytes message, const unsigned int *path, uint64_t *value)
+{
+	struct field field;
 
-static int parse_file(int directory, const char *name, parser parse, struct runs *runs)
+	while (message.at < message.end) {
+		if (!take_field(&message, &field))
+			return false;
+		if (field.number != path[0])
+			continue;
+		if (!path[1])
+			*value = field.value;
+		else if (!field.content.at || !find_number(field.content, path + 1, value))
+			return false;
+	}
+	return true;
+}
+
+/* core_entry: 2 thread_info (1 clear_tid_addr, 2 gpregs (22 fs_base)), 3 tc (1 task_state), 5 thread_core (15 rseq_entry (1, 2)). */
+int core_parse(const void *bytes, size_t size, const char *name, struct core *core)
+{
+	static const unsigned int clear_tid[] = { 2, 1, 0 }, fs_base[] = { 2, 2, 22, 0 }, state[] = { 3, 1, 0 },
+				  rseq[] = { 5, 15, 1, 0 }, rseq_size[] = { 5, 15, 2, 0 };
+	struct bytes image = { .at = bytes, .end = (const uint8_t *)bytes + size }, message;
+	uint64_t task_state = 0;
+
+	*core = (struct core){ 0 };
+	if (!take_magic(&image, CORE_MAGIC) || !take_message(&image, &message))
+		return fail("%s is no core image of CRIU: its first words are not the expected ones", name);
+	if (!find_number(message, clear_tid, &core->clear_tid) || !find_number(message, fs_base, &core->fs_base) ||
+	    !find_number(message, rseq, &core->rseq) || !find_number(message, rseq_size, &core->rseq_size) ||
+	    !find_number(message, state, &task_state))
+		return fail("%s is broken", name);
+	if (core->clear_tid >= ADDRESS_END || core->rseq >= ADDRESS_END || core->rseq_size > PAGE_SIZE)
+		return fail("%s has addresses outside of user space", name);
+	core->stopped = task_state == TASK_STOPPED;
+	return 0;
+}
+
+typedef int (*parser)(const void *bytes, size_t size, const char *name, void *into);
+
+static int parse_file(int directory, const char *name, parser parse, void *into)
 {
 	CLEANUP_FD int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	CLEANUP_FREE void *bytes = NULL;
@@ -269,7 +311,17 @@ static int parse_file(int directory, const char *name, parser parse, struct runs
 	bytes = take((size_t)status.st_size);
 	if (read_all_at(fd, bytes, (size_t)status.st_size, 0))
 		return fail_errno("the image %s cannot be read", name);
-	return parse(bytes, (size_t)status.st_size, name, runs);
+	return parse(bytes, (size_t)status.st_size, name, into);
+}
+
+static int parse_pagemap(const void *bytes, size_t size, const char *name, void *into)
+{
+	return pagemap_parse(bytes, size, name, into);
+}
+
+static int parse_mm(const void *bytes, size_t size, const char *name, void *into)
+{
+	return mm_parse(bytes, size, name, into);
 }
 
 int pagemap_read(int directory, uint64_t task, struct runs *runs)
@@ -277,7 +329,7 @@ int pagemap_read(int directory, uint64_t task, struct runs *runs)
 	char name[NAME_SIZE];
 
 	snprintf(name, sizeof(name), "pagemap-%" PRIu64 ".img", task);
-	return parse_file(directory, name, pagemap_parse, runs);
+	return parse_file(directory, name, parse_pagemap, runs);
 }
 
 int mm_read(int directory, uint64_t task, struct runs *lazy)
@@ -285,7 +337,20 @@ int mm_read(int directory, uint64_t task, struct runs *lazy)
 	char name[NAME_SIZE];
 
 	snprintf(name, sizeof(name), "mm-%" PRIu64 ".img", task);
-	return parse_file(directory, name, mm_parse, lazy);
+	return parse_file(directory, name, parse_mm, lazy);
+}
+
+static int parse_core(const void *bytes, size_t size, const char *name, void *into)
+{
+	return core_parse(bytes, size, name, into);
+}
+
+int core_read(int directory, uint64_t thread, struct core *core)
+{
+	char name[NAME_SIZE];
+
+	snprintf(name, sizeof(name), "core-%" PRIu64 ".img", thread);
+	return parse_file(directory, name, parse_core, core);
 }
 
 static uint8_t *put_varint(uint8_t *at, uint64_t value)

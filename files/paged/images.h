@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * CRIU's images as far as pages need them: reading and writing pagemap-*.img, and the areas in mm-*.img. Format: two
+ * CRIU's images as far as pages need them: reading and writing pagemap-*.img, the areas in mm-*.img, and a few
+ * addresses in core-*.img. Format: two
  * u32 magics, then messages in protobuf's encoding, each behind its length as a u32.
  */
 #ifndef PAGED_IMAGES_H
@@ -31,6 +32,17 @@ int runs_sort(struct runs *runs);
 int pagemap_parse(const void *bytes, size_t size, const char *name, struct runs *runs);
 /* Areas that CRIU restores on demand (criu/include/vma.h, vma_entry_can_be_lazy); the flags of the runs are PE_LAZY. */
 int mm_parse(const void *bytes, size_t size, const char *name, struct runs *lazy);
+
+/* Of a core-*.img, what tells which pages of the thread a restore itself writes to, and whether the process stood still. */
+struct core {
+	uint64_t clear_tid;
+	uint64_t fs_base;
+	uint64_t rseq, rseq_size;
+	bool stopped;
+};
+
+int core_parse(const void *bytes, size_t size, const char *name, struct core *core);
+int core_read(int directory, uint64_t thread, struct core *core);
 
 int pagemap_read(int directory, uint64_t task, struct runs *runs);
 int mm_read(int directory, uint64_t task, struct runs *lazy);

@@ -8,7 +8,10 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "bind.h"
 #include "common.h"
+#include "device.h"
+#include "keep.h"
 #include "serve.h"
 #include "store.h"
 
@@ -16,9 +19,14 @@ static const char usage[] =
 	"Usage:\n"
 	"  paged store --store DIR --socket-fd N [--first]                      one pre-dump round of CRIU\n"
 	"  paged store --store DIR --socket-fd N [--first] --last --images-dir DIR   its last dump\n"
-	"  paged serve --store DIR --images-dir DIR --socket PATH --journal FILE     restore on demand\n";
+	"  paged serve --store DIR --images-dir DIR --socket PATH --journal FILE     restore on demand\n"
+	"  paged begin --keep-out START-END [--keep-out ...]       pages stay in memory: before the dump\n"
+	"  paged keep --images-dir DIR --socket-fd N               the dump\n"
+	"  paged layout | drop                                     after it, or nothing of it\n"
+	"  paged bind --images-dir DIR                             the restored tree stands still\n"
+	"  paged release | abandon | rearm | status                it runs; it never will; another kernel is to try\n";
 
-enum { OPTION_STORE = 1, OPTION_IMAGES, OPTION_SOCKET_FD, OPTION_FIRST, OPTION_LAST, OPTION_SOCKET, OPTION_JOURNAL };
+enum { OPTION_STORE = 1, OPTION_IMAGES, OPTION_SOCKET_FD, OPTION_FIRST, OPTION_LAST, OPTION_SOCKET, OPTION_JOURNAL, OPTION_KEEP_OUT };
 
 static const struct option long_options[] = {
 	{ "store", required_argument, NULL, OPTION_STORE },
@@ -28,12 +36,15 @@ static const struct option long_options[] = {
 	{ "last", no_argument, NULL, OPTION_LAST },
 	{ "socket", required_argument, NULL, OPTION_SOCKET },
 	{ "journal", required_argument, NULL, OPTION_JOURNAL },
+	{ "keep-out", required_argument, NULL, OPTION_KEEP_OUT },
 	{ NULL, 0, NULL, 0 },
 };
 
 struct arguments {
 	struct store_options store;
 	struct serve_options serve;
+	const char *keep_out[KUP_PPP_KEEP_OUT_MAX];
+	size_t keep_outs;
 };
 
 static int parse(int argc, char **argv, struct arguments *arguments)
@@ -70,12 +81,20 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 		case OPTION_JOURNAL:
 			arguments->serve.journal = optarg;
 			break;
+		case OPTION_KEEP_OUT:
+			if (arguments->keep_outs == KUP_PPP_KEEP_OUT_MAX)
+				return fail("--keep-out is there more than %d times", KUP_PPP_KEEP_OUT_MAX);
+			arguments->keep_out[arguments->keep_outs++] = optarg;
+			break;
 		default:
 			return -1;
 		}
 	}
 	return optind == argc ? 0 : fail("'%s' is not understood", argv[optind]);
 }
+
+/* Those that need no option. */
+static const char *const device_faces[] = { "layout", "drop", "release", "abandon", "rearm", "status" };
 
 static int complain(void)
 {
@@ -98,15 +117,20 @@ int main(int argc, char **argv)
 		files.rlim_cur = files.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &files);
 	}
-	if (!strcmp(face, "store")) {
-		if (!arguments.store.store || arguments.store.socket < 0 || (arguments.store.last && !arguments.store.images))
-			return complain();
+	if (!strcmp(face, "store") && arguments.store.store && arguments.store.socket >= 0 &&
+	    (arguments.store.images || !arguments.store.last))
 		return store_round(&arguments.store);
-	}
-	if (!strcmp(face, "serve")) {
-		if (!arguments.serve.store || !arguments.serve.images || !arguments.serve.socket || !arguments.serve.journal)
-			return complain();
+	if (!strcmp(face, "serve") && arguments.serve.store && arguments.serve.images && arguments.serve.socket &&
+	    arguments.serve.journal)
 		return serve(&arguments.serve);
-	}
+	if (!strcmp(face, "begin"))
+		return device_begin(arguments.keep_out, arguments.keep_outs);
+	if (!strcmp(face, "keep") && arguments.store.images && arguments.store.socket >= 0)
+		return keep(&(struct keep_options){ arguments.store.images, arguments.store.socket });
+	if (!strcmp(face, "bind") && arguments.store.images)
+		return bind_tree(arguments.store.images);
+	for (size_t i = 0; i < sizeof(device_faces) / sizeof(*device_faces); i++)
+		if (!strcmp(face, device_faces[i]))
+			return device_face(face);
 	return complain();
 }

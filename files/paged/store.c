@@ -20,6 +20,7 @@
 
 #include "images.h"
 #include "object.h"
+#include "peer.h"
 #include "sum.h"
 #include "wire.h"
 
@@ -44,12 +45,9 @@ struct round_object {
 
 struct round {
 	const struct store_options *options;
-	int socket;
+	struct peer peer;
 	int images;
 	int store;
-	int pipe[2];
-	size_t pipe_size;
-	enum wire_form form;
 	/* CRIU has sent everything and waits for the outcome. */
 	bool finishing;
 	struct round_object *objects;
@@ -65,11 +63,6 @@ struct round {
 	uint64_t *sums;
 };
 
-static const char *type_name(enum object_type type)
-{
-	return type == OBJECT_TASK ? "task" : "shared memory";
-}
-
 static int lost_disk(struct round *round, const char *what)
 {
 	int reason = errno;
@@ -80,57 +73,6 @@ static int lost_disk(struct round *round, const char *what)
 	errno = reason;
 	return fail_errno("%s %" PRIu64 " in the store %s cannot be %s", type_name(round->files.type), round->files.id,
 			  round->options->store, what);
-}
-
-/* All bytes of a message; 1 if the sender has closed the connection instead, -1 after saying what happened. */
-static int receive(struct round *round, void *bytes, size_t size)
-{
-	size_t have = 0;
-
-	while (have < size) {
-		ssize_t got = recv(round->socket, (char *)bytes + have, size - have, MSG_WAITALL);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return fail_errno("the page stream cannot be read");
-		if (got == 0 && !have)
-			return 1;
-		if (got == 0)
-			return fail("the page stream ends after %zu bytes of a request, expected %zu: CRIU has given up", have, size);
-		have += (size_t)got;
-	}
-	return 0;
-}
-
-static int answer(struct round *round, const void *bytes, size_t size)
-{
-	if (send(round->socket, bytes, size, MSG_NOSIGNAL) != (ssize_t)size)
-		return fail_errno("the answer to CRIU cannot be sent");
-	return 0;
-}
-
-static int receive_request(struct round *round, struct wire_request *request)
-{
-	uint8_t bytes[WIRE_LONG];
-	size_t have = 0;
-	int result;
-
-	if (round->form == WIRE_UNKNOWN) {
-		result = receive(round, bytes, WIRE_SHORT);
-		if (result)
-			return result > 0 ? fail("the page stream ends before its first request") : -1;
-		round->form = wire_form(bytes);
-		if (round->form == WIRE_UNKNOWN)
-			return fail("the page stream begins with neither the 24 nor the 32 byte form of CRIU 3.17 to 4.2: is this socket CRIU's --ps-socket?");
-		have = WIRE_SHORT;
-	}
-	if (have < (size_t)round->form) {
-		result = receive(round, bytes + have, (size_t)round->form - have);
-		if (result)
-			return result > 0 ? fail("the page stream ends without CRIU's closing request: the dump has failed") : -1;
-	}
-	return wire_decode(round->form, bytes, request);
 }
 
 static struct round_object *find_object(struct round *round, enum object_type type, uint64_t id)
@@ -200,34 +142,14 @@ static int open_object(struct round *round, const struct wire_request *request)
 	*object = (struct round_object){ .type = request->type, .id = request->id, .opened = true };
 	if (enter_object(round, object))
 		return -1;
-	return answer(round, &has_parent, sizeof(has_parent));
+	return peer_answer(&round->peer, &has_parent, sizeof(has_parent));
 }
 
 static int answer_parent(struct round *round, const struct wire_request *request)
 {
 	int32_t has_parent = object_exists(round->store, request->type, request->id);
 
-	return answer(round, &has_parent, sizeof(has_parent));
-}
-
-/* Moves up to `most` bytes from the socket into the pipe; their number, or -1. */
-static ssize_t fill_pipe(struct round *round, size_t most)
-{
-	struct pollfd wait = { .fd = round->socket, .events = POLLIN };
-
-	for (;;) {
-		/* A full pipe must not block us, and a unix socket is only waited for here. */
-		ssize_t got = splice(round->socket, NULL, round->pipe[1], NULL, most, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
-
-		if (got > 0)
-			return got;
-		if (got == 0)
-			return fail("the page stream ends %zu bytes before the end of a run: CRIU has given up", most);
-		if (errno != EAGAIN && errno != EINTR)
-			return fail_errno("the page stream cannot be read");
-		if (poll(&wait, 1, -1) < 0 && errno != EINTR)
-			return fail_errno("the page stream cannot be waited for");
-	}
+	return peer_answer(&round->peer, &has_parent, sizeof(has_parent));
 }
 
 /* The content of a run within one segment. */
@@ -235,28 +157,13 @@ static int receive_content(struct round *round, uint64_t address, uint64_t pages
 {
 	struct segment *segment = object_segment(&round->files, address);
 	loff_t offset = segment_offset(address);
-	uint64_t left = pages * PAGE_SIZE;
+	int error;
 
 	if (!segment)
 		return lost_disk(round, "written");
 	segment->written = true;
-	while (left) {
-		ssize_t piped = fill_pipe(round, left < round->pipe_size ? left : round->pipe_size);
-
-		if (piped < 0)
-			return -1;
-		left -= (uint64_t)piped;
-		while (piped) {
-			ssize_t put = splice(round->pipe[0], NULL, segment->pages, &offset, (size_t)piped, SPLICE_F_MOVE);
-
-			if (put < 0 && errno == EINTR)
-				continue;
-			if (put <= 0)
-				return lost_disk(round, "written");
-			piped -= put;
-		}
-	}
-	return 0;
+	error = peer_content(&round->peer, pages * PAGE_SIZE, segment->pages, &offset);
+	return error > 0 ? lost_disk(round, "written") : error;
 }
 
 /* Sums of what has just been written, as it can be read back. Within one segment. */
@@ -560,7 +467,7 @@ static int serve_requests(struct round *round)
 	int result;
 
 	for (;;) {
-		if (receive_request(round, &request))
+		if (peer_request(&round->peer, &request))
 			return -1;
 		switch (request.command) {
 		case PS_OPEN2:
@@ -580,23 +487,6 @@ static int serve_requests(struct round *round)
 		if (result)
 			return -1;
 	}
-}
-
-static int check_peer(int socket)
-{
-	int type = 0, domain = 0;
-	socklen_t size = sizeof(type);
-	struct ucred peer;
-
-	if (getsockopt(socket, SOL_SOCKET, SO_TYPE, &type, &size))
-		return fail_errno("--socket-fd %d is no socket", socket);
-	size = sizeof(domain);
-	if (getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &domain, &size) || domain != AF_UNIX || type != SOCK_STREAM)
-		return fail("--socket-fd %d is a socket of another kind, expected a unix stream", socket);
-	size = sizeof(peer);
-	if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) || (peer.uid && peer.uid != geteuid()))
-		return fail("the other end of --socket-fd %d belongs to user %u, expected root", socket, peer.uid);
-	return 0;
 }
 
 static int delete_any(const struct object_file *file, void *context)
@@ -631,20 +521,13 @@ static int claim_store(struct round *round)
 static int open_round(struct round *round)
 {
 	const struct store_options *options = round->options;
-	int size;
 
-	if (check_peer(options->socket))
+	if (peer_open(&round->peer))
 		return -1;
 	if (options->last && (round->images = open_private_directory(options->images)) < 0)
 		return -1;
 	if ((round->store = open_private_directory(options->store)) < 0 || claim_store(round))
 		return -1;
-	if (pipe2(round->pipe, O_CLOEXEC))
-		return fail_errno("no pipe for the pages");
-	/* Best effort: the default of 64 KiB works too. */
-	(void)fcntl(round->pipe[0], F_SETPIPE_SZ, 1 << 20);
-	size = fcntl(round->pipe[0], F_GETPIPE_SZ);
-	round->pipe_size = size > 0 ? (size_t)size : 65536;
 	round->buffer = take(BATCH * PAGE_SIZE);
 	round->sums = take(SUMS_BATCH * sizeof(*round->sums));
 	return 0;
@@ -658,15 +541,14 @@ static void close_round(struct round *round)
 	free(round->objects);
 	free(round->buffer);
 	free(round->sums);
-	close_fd(&round->pipe[0]);
-	close_fd(&round->pipe[1]);
+	peer_close(&round->peer);
 	close_fd(&round->store);
 	close_fd(&round->images);
 }
 
 int store_round(const struct store_options *options)
 {
-	struct round round = { .options = options, .socket = options->socket, .images = -1, .store = -1, .pipe = { -1, -1 } };
+	struct round round = { .options = options, .peer = PEER(options->socket), .images = -1, .store = -1 };
 	double start = seconds_now();
 	int32_t status;
 	int result;
@@ -674,7 +556,7 @@ int store_round(const struct store_options *options)
 	result = open_round(&round) ? -1 : serve_requests(&round);
 	status = result;
 	/* CRIU waits for this only at the end; in the middle it learns of an error by the end of the connection. */
-	if (round.finishing && answer(&round, &status, sizeof(status)))
+	if (round.finishing && peer_answer(&round.peer, &status, sizeof(status)))
 		result = -1;
 	/* Somebody else may hold our end of the socket as well. */
 	(void)shutdown(options->socket, SHUT_RDWR);
@@ -682,7 +564,7 @@ int store_round(const struct store_options *options)
 		printf("{\"pages\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"parent_pages\": %" PRIu64 ", \"lazy_pages\": %" PRIu64
 		       ", \"eager_pages\": %" PRIu64 ", \"objects\": %zu, \"header_bytes\": %d, \"seconds\": %.3f}\n",
 		       round.pages, round.pages * PAGE_SIZE, round.parent_pages, round.lazy_pages, round.eager_pages,
-		       round.object_count, round.form, seconds_now() - start);
+		       round.object_count, round.peer.form, seconds_now() - start);
 	close_round(&round);
 	return result || fflush(stdout) ? EXIT_FAILED : EXIT_OK;
 }

@@ -47,7 +47,8 @@ def _digest(wish):
 def ensure(wish):
     """Return (path of the raw base image, facts about it) for WISH, building it if the cache does not hold it.
 
-    WISH: release, from, to (series), criu (release|next), target (installed|repo), initrd (none|host), disk (GiB).
+    WISH: release, from, to (series), criu (release|next), target (installed|repo), initrd (none|host), headers (bool),
+    disk (GiB).
     The series are looked up on the mirror when the image is built; remove the cache to move on to newer kernels.
     """
     name = f"debian{wish['release']}-{_digest(wish)}"

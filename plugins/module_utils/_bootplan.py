@@ -12,6 +12,7 @@ record says so. Nothing of it is in /etc: once the record moves on, a ``systemct
     boot/N/pages/     services that bring in memory after the restore, needed until it is in place
     boot/N/trial/     units of the new kernel until commit: the deadline
     boot/N/last-pid   the highest process id in use: the new boot counts from there
+    boot/N/frames     engine ppp: where the kept page frames are (`_frames.text`)
     boot/N/hold.nft   the packets to hold
     boot/N/links      interfaces of the saved connections: hardware address, name, modules
     boot/N/addresses  what to give them, for ``ip -batch``
@@ -54,10 +55,11 @@ class Plan:
     Nothing is synced here: the record names the plan only after the caller has synced.
     """
 
-    def __init__(self, number, parts, *, timeout, commit_timeout):
+    def __init__(self, number, parts, *, frames, timeout, commit_timeout):
         """Write what can be written while the applications serve.
 
         :param parts: the checkpoints, as the engines make them.
+        :param frames: what the engine has said on loading the kernel.
         :param timeout: seconds that a restore may take.
         :param commit_timeout: seconds after the new kernel's start at which an uncommitted node goes back.
         """
@@ -65,6 +67,8 @@ class Plan:
         shutil.rmtree(self.directory, ignore_errors=True)
         for part in ("", "/restore", "/pages", "/trial"):
             make_directory(self.directory + part)
+        if frames:
+            _put(f"{self.directory}/frames", frames)
         sockets = [socket for part in parts for socket in part.findings.sockets]
         self._bound = _network.bound(sockets)
         network_is_ours = self._links(sockets)
@@ -189,7 +193,7 @@ StandardInput=null
 StandardOutput=journal
 StandardError=inherit
 ExecStart=+/bin/sh {RUNTIME}/restore {unit.name} {restore}
-"""
+{part.service_lines}"""
     _unit_file(directory, unit.name, text, "sysinit.target")
     # What is in the drop-ins is in the text above already: hide them.
     for drop_in in unit.properties["DropInPaths"].split():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import glob
 import os
 
-from . import _criu
+from . import _criu, _kexec
 from ._dump import Dump
 
 
@@ -19,10 +19,39 @@ def obstacles(images, daemon):
     return []
 
 
-def kernel_obstacles(release):
+def kernel_obstacles(release, daemon):
     """What the installed kernel ``release`` lacks, by its own configuration: sentences."""
-    del release
+    del release, daemon
     return []
+
+
+def packages(kernels):
+    """Debian packages that the engine needs for ``kernels`` (releases) and that are not there."""
+    del kernels
+    return []
+
+
+def stage(release):
+    """Prepare what the engine needs of the staged kernel ``release``; returns whether anything was written."""
+    del release
+    return False
+
+
+def load(record, target):
+    """Load the kernel ``target`` for the switch; returns a text for the next boot (`_bootplan`), or none."""
+    del record
+    if not _kexec.loaded():
+        _kexec.load(target)
+    return ""
+
+
+def seal(parts):
+    """Once all trees are frozen and their checkpoints complete: the last thing before the boot plan."""
+    del parts
+
+
+def give_up():
+    """The switch was given up, after `load` has at least begun."""
 
 
 class Checkpoint:
@@ -82,6 +111,9 @@ class Checkpoint:
     def restore_command(self, pidfile):
         """CRIU's command line for the next boot."""
         return _criu.restore_command(self.directory, self.findings, pidfile)
+
+    #: More lines for the [Service] section of the unit that is restored.
+    service_lines = ""
 
     def services(self):
         """Services that the restore needs beside it: dict unit name → text."""

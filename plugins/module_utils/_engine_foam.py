@@ -15,27 +15,18 @@ import shutil
 import subprocess
 import time
 
-from . import _criu, _criustats, _engine_criu, _filesystems, _flow, _hugepages, _rounds
+from . import _criu, _criustats, _engine_criu, _filesystems, _flow, _hugepages, _paged, _rounds
 from ._errors import KupError
 from ._files import make_directory, read_text
-from ._paged import PROGRAM, Store
+from ._paged import PROGRAM, Server
 from ._paths import RUN
-from ._run import run
 
 _FEATURES = ("mem_dirty_track", "uffd-noncoop")
 _OPTIONS = ("CONFIG_MEM_SOFT_DIRTY", "CONFIG_USERFAULTFD")
 # Offsets up to 2^43, sparse: tried on these.
 _FILE_SYSTEMS = ("ext4", "xfs")
-_USAGE = 2  # exit code of a program that wants arguments
 _ROUND = 3600  # seconds for one round; the application serves meanwhile
 _ROOM = 1.1  # a round's pages and what describes them
-
-
-def _daemon_runs():
-    try:
-        return run([PROGRAM], check=False).returncode == _USAGE
-    except (KupError, OSError):  # not there, or for another machine
-        return False
 
 
 def obstacles(images, daemon):
@@ -44,7 +35,7 @@ def obstacles(images, daemon):
     :param daemon: the page daemon has to be installed.
     """
     found = []
-    if daemon and not _daemon_runs():
+    if daemon and not _paged.runs():
         found.append(f"The page daemon {PROGRAM} is not there or does not run on this machine.")
     found += filter(None, map(_criu.check, _FEATURES))
     kind = _filesystems.of(images).kind
@@ -53,8 +44,9 @@ def obstacles(images, daemon):
     return found
 
 
-def kernel_obstacles(release):
+def kernel_obstacles(release, daemon):
     """What the installed kernel ``release`` lacks, by its own configuration: sentences; none where that is not known."""
+    del daemon
     configuration = read_text(f"/boot/config-{release}", "")
     return [
         f"Kernel {release} is built without {option}."
@@ -63,13 +55,8 @@ def kernel_obstacles(release):
     ]
 
 
-def _with_cause(store, sentence):
-    """A `KupError` of ``sentence`` and what the page daemon complains of: either can be the other's consequence."""
-    try:
-        store.finish()
-    except KupError as cause:
-        sentence = f"{sentence} ({cause})"
-    return KupError(sentence)
+packages, stage = _engine_criu.packages, _engine_criu.stage
+load, seal, give_up = _engine_criu.load, _engine_criu.seal, _engine_criu.give_up
 
 
 class Checkpoint(_engine_criu.Checkpoint):
@@ -106,7 +93,7 @@ class Checkpoint(_engine_criu.Checkpoint):
         self._check_room()
         began = time.monotonic()
         images = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-        store = Store(self._place, ["--first"] if number == 1 else [])
+        store = Server(["store", "--store", self._place, *(["--first"] if number == 1 else [])])
         try:
             command = _criu.pre_dump_command(self.unit.main_pid, f"/proc/self/fd/{images}", self.unit.own_mounts)
             command += [*store.options, *self._parent("..")]
@@ -122,7 +109,7 @@ class Checkpoint(_engine_criu.Checkpoint):
             )
             if done.returncode != 0:
                 complaint = _criu.complaint(directory, "pre-dump", done.returncode)
-                raise _with_cause(store, f"CRIU could not copy the memory of {self.unit.name}: {complaint}")
+                raise _paged.with_cause(store, f"CRIU could not copy the memory of {self.unit.name}: {complaint}")
             said = store.finish()
         except subprocess.TimeoutExpired as error:
             raise KupError(
@@ -153,7 +140,7 @@ class Checkpoint(_engine_criu.Checkpoint):
         for path in (self.directory, self._place):
             make_directory(path)
         words = ["--last", "--images-dir", self.directory, *([] if self._done else ["--first"])]
-        self._store = Store(self._place, words)
+        self._store = Server(["store", "--store", self._place, *words])
         return [*self._store.options, "--track-mem", *self._parent("rounds")], [self._store.socket]
 
     def freeze(self):
@@ -164,7 +151,7 @@ class Checkpoint(_engine_criu.Checkpoint):
         try:
             super().wait(deadline)
         except KupError as error:
-            raise _with_cause(self._store, str(error)) from error
+            raise _paged.with_cause(self._store, str(error)) from error
         self._stored = self._store.finish()
 
     def let_go(self):

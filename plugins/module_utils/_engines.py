@@ -6,11 +6,14 @@
 
 from __future__ import annotations
 
-from . import _engine_criu, _engine_foam
+from . import _engine_criu, _engine_foam, _engine_ppp
 from ._errors import KupError
 
-#: engine → its module; the better one first
-ENGINES = {"foam": _engine_foam, "criu": _engine_criu}
+#: engine → its module
+ENGINES = {"ppp": _engine_ppp, "foam": _engine_foam, "criu": _engine_criu}
+
+# The better one first. Not ppp: after a power cut nothing is left of what it keeps, which is for a person to accept.
+_AUTOMATIC = ("foam", "criu")
 
 AUTO = "auto"
 
@@ -35,12 +38,17 @@ def choose(name, images, kernels, daemon=True):
     """
     check(name)
     reasons = []
-    for candidate in [name] if name != AUTO else ENGINES:
+    for candidate in [name] if name != AUTO else _AUTOMATIC:
         engine = ENGINES[candidate]
         found = engine.obstacles(images, daemon) + [
-            text for kernel in kernels for text in engine.kernel_obstacles(kernel)
+            text for kernel in kernels for text in engine.kernel_obstacles(kernel, daemon)
         ]
         if not found:
             return candidate, reasons
         reasons += [f"Engine {candidate}: {sentence}" for sentence in found]
     raise KupError(" ".join(reasons))
+
+
+def packages(name, kernels):
+    """Debian packages that the engine ``name`` lacks for ``kernels`` (releases); what ``auto`` chooses lacks none."""
+    return ENGINES[name].packages(kernels) if name in ENGINES else []

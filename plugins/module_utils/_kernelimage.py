@@ -100,8 +100,12 @@ def build(kernel):
 
 def cached_path(kernel, cache):
     """Where the patched ``kernel`` lies in the directory ``cache``: the name says what it is made of, image and code."""
-    code = hashlib.sha256(_kernelstub.BOOT + _kernelstub.RESERVE).hexdigest()
-    return f"{cache}/{kernel.digest[:32]}-{code[:16]}"
+    return f"{cache}/{kernel.digest[:32]}-{code_digest()}"
+
+
+def code_digest():
+    """What identifies the code that is put into an image."""
+    return hashlib.sha256(_kernelstub.BOOT + _kernelstub.RESERVE).hexdigest()[:16]
 
 
 def is_cached(path):

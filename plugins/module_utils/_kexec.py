@@ -40,7 +40,7 @@ def command_line(current):
     ``rw`` saves the remount (and the check of a journalled file system) that stands before everything else in a boot;
     ``quiet`` saves what a serial console takes for a thousand lines (at 115200 baud, seconds).
     """
-    words = [word for word in current.split() if not re.match(r"(BOOT_IMAGE|initrd)=", word)]
+    words = [word for word in current.split() if not re.match(r"(BOOT_IMAGE|initrd|kup_ppp\.table)=", word)]
     return " ".join([*(word for word in words if word not in ("ro", "rw", "quiet")), "rw", "quiet"])
 
 
@@ -110,12 +110,24 @@ def load(release):
 
     :raises KupError: kexec(8) refuses it.
     """
-    directory = place(release)
-    command = ["kexec", "--kexec-syscall-auto", "--load", f"{directory}/vmlinuz"]
-    command.append(f"--command-line={read_text(f'{directory}/cmdline', '')}")
-    if os.path.exists(f"{directory}/initrd"):
-        command.append(f"--initrd={directory}/initrd")
-    run(command)
+    run(load_command(f"{place(release)}/vmlinuz", ["--kexec-syscall-auto"]))
+
+
+def load_command(image, options, more=""):
+    """Command line that loads ``image`` with what is staged beside it.
+
+    :param more: words for the kernel's command line.
+    """
+    directory = os.path.dirname(image)
+    line = " ".join(filter(None, [read_text(f"{directory}/cmdline", ""), more]))
+    command = ["kexec", *options, "--load", image, f"--command-line={line}"]
+    return command + ([f"--initrd={initrd(directory)}"] if initrd(directory) else [])
+
+
+def initrd(directory):
+    """Path of the initramfs in a staged kernel's directory, or None."""
+    path = f"{directory}/initrd"
+    return path if os.path.exists(path) else None
 
 
 def loaded():

@@ -2,7 +2,7 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""The page daemon (files/paged) as CRIU's page server: one run for one round of a dump."""
+"""The page daemon (files/paged): as CRIU's page server, and as who speaks to the kernel module."""
 
 from __future__ import annotations
 
@@ -12,24 +12,42 @@ import subprocess
 
 from ._errors import KupError
 from ._paths import RUNTIME
+from ._run import run
 
 PROGRAM = RUNTIME + "/paged"
 
 _ENDING = 60  # seconds that it may take to make durable what it has received
+_USAGE = 2  # exit code of a program that wants arguments
 
 
-class Store:
-    """A running ``paged store``.
+def runs():
+    """Whether it is installed, and for this machine."""
+    try:
+        return run([PROGRAM], check=False).returncode == _USAGE
+    except (KupError, OSError):
+        return False
+
+
+def ask(*words):
+    """What ``paged WORDS`` says, a dict.
+
+    :raises KupError: it has failed.
+    """
+    return json.loads(run([PROGRAM, *words]).stdout)
+
+
+class Server:
+    """A running ``paged WORDS --socket-fd N``, CRIU's page server for one dump or pre-dump.
 
     ``socket``: descriptor of CRIU's end of the connection, to be closed with `connected` once CRIU has it.
     """
 
-    def __init__(self, store, words):
+    def __init__(self, words):
         self._theirs, ours = socket.socketpair()
         with ours:
             self._process = subprocess.Popen(
-                [PROGRAM, "store", "--store", store, "--socket-fd", str(ours.fileno()), *words],
-                stdin=subprocess.DEVNULL,
+                [PROGRAM, *words, "--socket-fd", str(ours.fileno())],
+                stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 pass_fds=[ours.fileno()],
@@ -46,14 +64,15 @@ class Store:
         """CRIU has been started: from now on the end of its side is the end of the stream."""
         self._theirs.close()
 
-    def finish(self):
+    def finish(self, word=""):
         """Wait for the end; returns what the program says of itself, a dict with ``pages`` and ``bytes`` received, among others.
 
+        :param word: for its standard input.
         :raises KupError: the pages are not all stored.
         """
         self.connected()
         try:
-            said, complaint = self._process.communicate(timeout=_ENDING)
+            said, complaint = self._process.communicate(word, timeout=_ENDING)
         except subprocess.TimeoutExpired as error:
             self.end()
             raise KupError(f"The page daemon did not end within {_ENDING} s of CRIU.") from error
@@ -68,3 +87,12 @@ class Store:
         if self._process.poll() is None:
             self._process.kill()
             self._process.communicate()
+
+
+def with_cause(server, sentence):
+    """A `KupError` of ``sentence`` and what the page daemon complains of: either can be the other's consequence."""
+    try:
+        server.finish()
+    except KupError as cause:
+        sentence = f"{sentence} ({cause})"
+    return KupError(sentence)

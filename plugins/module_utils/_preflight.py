@@ -56,11 +56,12 @@ def examine(selector, unit_names, images, engine, owner):
     missing = sorted({package for command, package in PACKAGES.items() if not shutil.which(command)})
     version, chosen, reasons = None, None, []
     if needs_update:
+        kernels = [_kernels.running(), wanted] if wanted else [_kernels.running()]
+        missing = sorted({*missing, *_engines.packages(engine, kernels)})
         problems += [text for text in (_kexec.obstacle(), _bootloader.obstacle()) if text]
         problems += [sentence for unit in units for sentence in unit["problems"]]
         if "criu" not in missing:
             version = _criu.version()
-            kernels = [_kernels.running(), wanted] if wanted else [_kernels.running()]
             problems += filter(None, [_criu.misfit(version, kernel) for kernel in kernels] + [_criu.check()])
             try:
                 chosen, reasons = _engines.choose(engine, images, kernels, daemon=False)

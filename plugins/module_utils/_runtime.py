@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 
-from . import _record
+from . import _module, _record
 from ._errors import KupError
 from ._files import write_file
 from ._paths import GENERATOR, RUNTIME
@@ -17,15 +17,17 @@ from ._paths import GENERATOR, RUNTIME
 _PACKAGE = RUNTIME + "/kup"
 
 
-def layout(library, node):
+def layout(library, node, kernel_module):
     """Where everything goes: dict path → text.
 
     :param library: the library's files, dict name → text.
     :param node: the files of files/node, dict name → text.
+    :param kernel_module: the source in files/kmod and what it needs, dict name → text.
     """
     wanted = {f"{_PACKAGE}/{name}": text for name, text in library.items()}
     wanted.setdefault(f"{_PACKAGE}/__init__.py", "")
     wanted.update({f"{RUNTIME}/{name}": text for name, text in node.items() if name != "generator"})
+    wanted.update({f"{_module.SOURCE}/{name}": text for name, text in kernel_module.items()})
     wanted[GENERATOR] = node["generator"]
     return wanted
 

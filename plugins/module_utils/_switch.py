@@ -33,24 +33,29 @@ def depart(record, target, phase):
     """
     number = str(int(record["CHECKPOINT"] or 0) + 1)
     before = record["PHASE"]
+    engine = _engines.ENGINES[record["ENGINE"]]
     parts = []
     try:
         _flow.wait(_PATIENCE)
         parts += _parts(record, number)
-        if not _kexec.loaded():
-            _kexec.load(target)
+        frames = engine.load(record, target)
         if phase == "switching":
             _record.advance(record, "checkpointing")
         took_time = [part.approach() for part in parts]
         if any(took_time):
             _examine(parts)  # what was found before has had time to change
         plan = _bootplan.Plan(
-            number, parts, timeout=int(record["RESTORE_TIMEOUT"]), commit_timeout=int(record["COMMIT_TIMEOUT"])
+            number,
+            parts,
+            frames=frames,
+            timeout=int(record["RESTORE_TIMEOUT"]),
+            commit_timeout=int(record["COMMIT_TIMEOUT"]),
         )
         os.sync()  # what others have dirtied is written while the applications still serve
         for part in parts:
             part.approach_again()
         _freeze(parts)
+        engine.seal(parts)
         processes = [process for part in parts for process in Unit(part.unit.name).processes]
         plan.complete(
             [socket for process in processes for socket in _sockets.of_process(process)],
@@ -63,6 +68,7 @@ def depart(record, target, phase):
         _record.advance(record, phase, record["REASON"])
         _kexec.execute()
     except BaseException as error:
+        engine.give_up()
         for part in parts:
             part.let_go()
         _hold.release()

@@ -10,7 +10,7 @@ import os
 import shutil
 import time
 
-from . import _bootloader, _criu, _flow, _hold, _kernels, _kexec, _record, _timeline
+from . import _bootloader, _criu, _engines, _flow, _hold, _kernels, _kexec, _record, _timeline
 from ._errors import KupError
 from ._files import make_directory
 from ._paths import BOOT, KERNELS, RUN, STATE
@@ -32,8 +32,10 @@ def stage(target, units, settings, *, initramfs, owner):
         if sentence:
             raise KupError(sentence)
     changed = _bootloader.pin(old)
+    engine = _engines.ENGINES[settings["ENGINE"]]
     for kernel in (old, target):
         changed = _kexec.stage(kernel, initramfs) or changed
+        changed = engine.stage(kernel) or changed
     _drop_other_kernels((old, target))
     fresh = _fresh(target, units, old, settings)
     record = _record.load()
@@ -132,6 +134,7 @@ def clean_up(record, dry=False):
     _hold.release()
     if staged:
         _kexec.unload()
+    _engines.ENGINES[record["ENGINE"] or "criu"].give_up()
     run(["systemctl", "daemon-reload"])
     for name in os.listdir(RUN):
         if name != "lock":

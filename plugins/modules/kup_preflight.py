@@ -176,7 +176,7 @@ def main():
             "kernel": {"type": "str", "required": True},
             "units": {"type": "list", "elements": "str", "required": True},
             "images_dir": {"type": "path", "required": True},
-            "engine": {"type": "str", "choices": ["auto", "criu", "foam"], "required": True},
+            "engine": {"type": "str", "choices": ["auto", "criu", "foam", "ppp"], "required": True},
             "run_id": {"type": "str", "required": True},
         },
         supports_check_mode=True,

@@ -12,6 +12,7 @@ version_added: 0.1.0
 description:
   - Installs the library of this collection, the shell beside it and a systemd generator on the node. They freeze the
     applications, and in the next boot bring them back, while no controller is there.
+  - The source of the kernel module of engine V(ppp) is installed as well; only an update with that engine builds it.
   - The files come from the collection on the controller; nothing is downloaded.
   - The generator does nothing in a boot in which no update is under way.
 options:
@@ -28,6 +29,10 @@ options:
     default: {}
   node:
     description: Texts of the node's own files by name. Filled in by the action plugin; a playbook does not give it.
+    type: dict
+    default: {}
+  kernel_module:
+    description: Source of the kernel module by file name. Filled in by the action plugin; a playbook does not give it.
     type: dict
     default: {}
 extends_documentation_fragment:
@@ -66,12 +71,13 @@ def main():
             "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
             "library": {"type": "dict", "default": {}},
             "node": {"type": "dict", "default": {}},
+            "kernel_module": {"type": "dict", "default": {}},
         },
         supports_check_mode=True,
     )
     wanted = {}
     if module.params["state"] == "present":
-        wanted = _runtime.layout(module.params["library"], module.params["node"])
+        wanted = _runtime.layout(*(module.params[name] for name in ("library", "node", "kernel_module")))
     try:
         files = _runtime.install(wanted, dry=module.check_mode)
     except (KupError, OSError) as error:

@@ -138,7 +138,7 @@ def main():
         argument_spec={
             "kernel": {"type": "str", "required": True},
             "units": {"type": "list", "elements": "str", "required": True},
-            "engine": {"type": "str", "choices": ["auto", "criu", "foam"], "required": True},
+            "engine": {"type": "str", "choices": ["auto", "criu", "foam", "ppp"], "required": True},
             "freeze_target": {"type": "float", "required": True},
             "rounds_max": {"type": "int", "required": True},
             "images_dir": {"type": "path", "required": True},

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The dump of a tree whose pages stay in their page frames: CRIU's page server that takes note of which pages there are, and
+ * drops what they hold. When a line on standard input says that the tree stands still for good, the kernel module takes the
+ * frames; the few pages that cannot stay are read from the processes and written into CRIU's own images.
+ */
+#include "keep.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "device.h"
+#include "images.h"
+#include "peer.h"
+
+#define OBJECTS_MAX 65536
+/* CRIU's own page server numbers its pages images from here, so that they do not meet those of the dump. */
+#define PAGES_ID_BASE 0x10000u
+#define BATCH 64
+
+struct kept {
+	enum object_type type;
+	uint64_t id;
+	struct runs runs;
+	/* Of shared memory: the image that its content goes to. */
+	int content;
+};
+
+struct keeping {
+	const struct keep_options *options;
+	struct peer peer;
+	int images, nowhere, device;
+	struct kept *objects;
+	size_t object_count, current;
+	uint64_t received, recorded, fetched, copied, shared;
+	/* A page is read here on its way into an image. */
+	uint8_t *buffer;
+	struct kup_ppp_range *ranges;
+};
+
+static struct kept *find(struct keeping *keeping, enum object_type type, uint64_t id)
+{
+	struct kept *current = keeping->objects + keeping->current;
+
+	if (keeping->current < keeping->object_count && current->type == type && current->id == id)
+		return current;
+	for (size_t i = 0; i < keeping->object_count; i++)
+		if (keeping->objects[i].type == type && keeping->objects[i].id == id) {
+			keeping->current = i;
+			return &keeping->objects[i];
+		}
+	return NULL;
+}
+
+static uint32_t pages_id(const struct keeping *keeping, const struct kept *object)
+{
+	return PAGES_ID_BASE + (uint32_t)(object - keeping->objects);
+}
+
+static int open_object(struct keeping *keeping, const struct wire_request *request)
+{
+	/* So CRIU leaves out the content of pages that have not changed since its parent: nearly all. */
+	uint8_t has_parent = request->type == OBJECT_TASK;
+	struct kept *object;
+
+	if (find(keeping, request->type, request->id))
+		return fail("the page stream opens %s %" PRIu64 " twice", type_name(request->type), request->id);
+	if (keeping->object_count == OBJECTS_MAX)
+		return fail("the page stream has more than %d objects", OBJECTS_MAX);
+	keeping->objects = take_more(keeping->objects, keeping->object_count + 1, sizeof(*keeping->objects));
+	object = &keeping->objects[keeping->object_count++];
+	*object = (struct kept){ .type = request->type, .id = request->id, .content = -1 };
+	object->content = pages_create(keeping->images, pages_id(keeping, object));
+	if (object->content < 0)
+		return -1;
+	return peer_answer(&keeping->peer, &has_parent, sizeof(has_parent));
+}
+
+static int answer_parent(struct keeping *keeping, const struct wire_request *request)
+{
+	int32_t has_parent = request->type == OBJECT_TASK;
+
+	return peer_answer(&keeping->peer, &has_parent, sizeof(has_parent));
+}
+
+static int receive_run(struct keeping *keeping, const struct wire_request *request)
+{
+	struct kept *object = find(keeping, request->type, request->id);
+	bool is_task = request->type == OBJECT_TASK;
+	int error;
+
+	if (!object)
+		return fail("the page stream has pages of %s %" PRIu64 " that it never opened", type_name(request->type),
+			    request->id);
+	if (request->flags & PE_PARENT && !is_task)
+		return fail("the page stream leaves out pages of shared memory %" PRIu64 " as unchanged, expected all of them",
+			    request->id);
+	if (keeping->received + request->pages > PAGES_MAX)
+		return fail("the page stream has more than %" PRIu64 " pages", PAGES_MAX);
+	keeping->received += request->pages;
+	keeping->shared += is_task ? 0 : request->pages;
+	runs_add(&object->runs, request->address, request->pages, PE_PRESENT);
+	if (request->flags & PE_PARENT)
+		return 0;
+	error = peer_content(&keeping->peer, request->pages * PAGE_SIZE, is_task ? keeping->nowhere : object->content, NULL);
+	return error > 0 ? fail_errno("the images in %s cannot be written", keeping->options->images) : error;
+}
+
+static int finish_stream(struct keeping *keeping)
+{
+	for (size_t i = 0; i < keeping->object_count; i++)
+		if (runs_sort(&keeping->objects[i].runs))
+			return fail("the page stream mentions pages of %s %" PRIu64 " twice",
+				    type_name(keeping->objects[i].type), keeping->objects[i].id);
+	return 0;
+}
+
+/* All that CRIU sends; it has its answer when this returns. */
+static int serve_requests(struct keeping *keeping)
+{
+	struct wire_request request;
+	int32_t status;
+	int result = 0;
+
+	while (!result) {
+		if (peer_request(&keeping->peer, &request))
+			return -1;
+		switch (request.command) {
+		case PS_OPEN2:
+			result = open_object(keeping, &request);
+			break;
+		case PS_PARENT:
+			result = answer_parent(keeping, &request);
+			break;
+		case PS_ADD_F:
+			result = receive_run(keeping, &request);
+			break;
+		case PS_CLOSE:
+		case PS_FORCE_CLOSE:
+			status = finish_stream(keeping);
+			return peer_answer(&keeping->peer, &status, sizeof(status)) ? -1 : status;
+		}
+	}
+	return -1;
+}
+
+/* Pages that a restore itself writes to, for one thread: in the new kernel they are there before any frame is installed. */
+static int add_touched(const struct keeping *keeping, uint64_t thread, struct runs *touched)
+{
+	struct core core;
+
+	if (core_read(keeping->images, thread, &core))
+		return -1;
+	if (core.clear_tid)
+		runs_add(touched, core.clear_tid & -PAGE_SIZE, 1, 0);
+	if (core.fs_base && core.fs_base < ADDRESS_END)
+		runs_add(touched, core.fs_base & -PAGE_SIZE, 1, 0);
+	if (core.rseq) {
+		runs_add(touched, core.rseq & -PAGE_SIZE, 1, 0);
+		runs_add(touched, (core.rseq + core.rseq_size) & -PAGE_SIZE, 1, 0);
+	}
+	return 0;
+}
+
+static int find_touched(const struct keeping *keeping, uint64_t task, struct runs *touched)
+{
+	char path[64];
+	struct dirent *entry;
+	DIR *threads;
+	int result = 0;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/task", task);
+	threads = opendir(path);
+	if (!threads)
+		return fail_errno("the threads of process %" PRIu64 " cannot be listed", task);
+	while (!result && (errno = 0, entry = readdir(threads)))
+		if (*entry->d_name != '.')
+			result = add_touched(keeping, strtoull(entry->d_name, NULL, 10), touched);
+	if (!result && errno)
+		result = fail_errno("the threads of process %" PRIu64 " cannot be listed", task);
+	closedir(threads);
+	return result;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
+
+	return one < other ? -1 : one > other;
+}
+
+/* `all` in two: pages that are `touched`, and the others. */
+static void divide(const struct runs *all, const struct runs *touched, struct runs *image, struct runs *plain)
+{
+	CLEANUP_FREE uint64_t *pages = take((touched->count + 1) * sizeof(*pages));
+	size_t next = 0;
+
+	for (size_t i = 0; i < touched->count; i++)
+		pages[i] = touched->list[i].address;
+	qsort(pages, touched->count, sizeof(*pages), by_number);
+	for (size_t i = 0; i < all->count; i++) {
+		uint64_t at = all->list[i].address, end = at + all->list[i].pages * PAGE_SIZE;
+
+		for (; next < touched->count && pages[next] < end; next++) {
+			if (pages[next] < at)
+				continue;
+			if (pages[next] > at)
+				runs_add(plain, at, (pages[next] - at) / PAGE_SIZE, 0);
+			runs_add(image, pages[next], 1, PE_PRESENT);
+			at = pages[next] + PAGE_SIZE;
+		}
+		if (at < end)
+			runs_add(plain, at, (end - at) / PAGE_SIZE, 0);
+	}
+}
+
+static uint64_t run_end(const struct run *run)
+{
+	return run->address + run->pages * PAGE_SIZE;
+}
+
+static int refused(uint64_t task, uint64_t address)
+{
+	if (errno == EBUSY)
+		return fail("process %" PRIu64 " has a page at 0x%" PRIx64 " that a device may be writing to (direct I/O, io_uring, RDMA), expected none; use the engine foam",
+			    task, address);
+	return fail_errno("the page of process %" PRIu64 " at 0x%" PRIx64 " cannot be kept", task, address);
+}
+
+/* Hands `plain` to the kernel module; what is not private anonymous memory is added to `image`. */
+static int record(struct keeping *keeping, uint64_t pid, uint32_t task, struct runs *plain, struct runs *image)
+{
+	struct run *run = plain->list, *end = plain->list + plain->count;
+
+	while (run < end) {
+		struct kup_ppp_record record = { .pid = (int32_t)pid, .task = task, .ranges = (uintptr_t)keeping->ranges };
+		struct run *each = run;
+		int error;
+
+		for (; each < end && record.number < KUP_PPP_RANGES_MAX; each++)
+			keeping->ranges[record.number++] = (struct kup_ppp_range){ each->address, run_end(each) };
+		error = ioctl(keeping->device, KUP_PPP_RECORD, &record);
+		keeping->recorded += record.pages;
+		keeping->fetched += record.fetched;
+		if (!error) {
+			run = each;
+			continue;
+		}
+		if (errno != EFAULT || record.failed_end <= record.failed_at)
+			return refused(pid, record.failed_at);
+		while (run < end && run_end(run) <= record.failed_at)
+			run++;
+		for (; run < end && run->address < record.failed_end; run++) {
+			uint64_t from = run->address > record.failed_at ? run->address : record.failed_at;
+			uint64_t to = run_end(run) < record.failed_end ? run_end(run) : record.failed_end;
+
+			runs_add(image, from, (to - from) / PAGE_SIZE, PE_PRESENT);
+			if (to < run_end(run)) {
+				run->pages = (run_end(run) - to) / PAGE_SIZE;
+				run->address = to;
+				break;
+			}
+		}
+	}
+	return 0;
+}
+
+static int copy_content(struct keeping *keeping, const struct kept *object, const struct runs *image)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/mem", object->id);
+	CLEANUP_FD int memory = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (memory < 0)
+		return fail_errno("the memory of process %" PRIu64 " cannot be read", object->id);
+	for (size_t i = 0; i < image->count; i++)
+		for (uint64_t done = 0; done < image->list[i].pages;) {
+			uint64_t left = image->list[i].pages - done, count = left < BATCH ? left : BATCH;
+			uint64_t address = image->list[i].address + done * PAGE_SIZE;
+
+			if (read_all_at(memory, keeping->buffer, count * PAGE_SIZE, (off_t)address))
+				return fail_errno("the memory of process %" PRIu64 " at 0x%" PRIx64 " cannot be read", object->id, address);
+			if (write_all(object->content, keeping->buffer, count * PAGE_SIZE))
+				return fail_errno("the images in %s cannot be written", keeping->options->images);
+			keeping->copied += count;
+			done += count;
+		}
+	return 0;
+}
+
+static int keep_task(struct keeping *keeping, struct kept *object, uint32_t task)
+{
+	struct runs touched = { 0 }, image = { 0 }, plain = { 0 };
+	int result = find_touched(keeping, object->id, &touched);
+
+	if (!result) {
+		divide(&object->runs, &touched, &image, &plain);
+		result = record(keeping, object->id, task, &plain, &image) || runs_sort(&image) ||
+			 copy_content(keeping, object, &image);
+	}
+	runs_free(&object->runs);
+	object->runs = image;
+	runs_free(&touched);
+	runs_free(&plain);
+	return result ? -1 : 0;
+}
+
+static int write_tasks(struct keeping *keeping, uint32_t first)
+{
+	CLEANUP_FREE char *text = take(keeping->object_count * 64 + 1);
+	size_t size = 0;
+
+	for (size_t i = 0; i < keeping->object_count; i++) {
+		struct kept *object = &keeping->objects[i];
+		struct core core;
+
+		if (object->type != OBJECT_TASK)
+			continue;
+		if (core_read(keeping->images, object->id, &core))
+			return -1;
+		size += (size_t)sprintf(text + size, "%" PRIu64 " %" PRIu32 " %s\n", object->id, (uint32_t)(first + i),
+					core.stopped ? "stopped" : "run");
+	}
+	return replace_file(keeping->images, TASKS_FILE, text, size) ? fail_errno("the list of tasks cannot be written") : 0;
+}
+
+/* The line that says: the tree stands still, and from which number on its tasks are named. */
+static int await_word(uint32_t *first)
+{
+	char line[32], *end;
+	unsigned long number;
+
+	if (!fgets(line, sizeof(line), stdin))
+		return fail("the dump was given up before its frames were kept");
+	number = strtoul(line, &end, 10);
+	if (end == line || *end != '\n' || number > UINT32_MAX - OBJECTS_MAX)
+		return fail("standard input said '%s', expected the first task's number", line);
+	*first = (uint32_t)number;
+	return 0;
+}
+
+static int keep_all(struct keeping *keeping, uint32_t first)
+{
+	keeping->device = device_open();
+	if (keeping->device < 0)
+		return -1;
+	keeping->ranges = take(KUP_PPP_RANGES_MAX * sizeof(*keeping->ranges));
+	for (size_t i = 0; i < keeping->object_count; i++) {
+		struct kept *object = &keeping->objects[i];
+
+		if (object->type == OBJECT_TASK && keep_task(keeping, object, (uint32_t)(first + i)))
+			return -1;
+		if (pagemap_write(keeping->images, object->type, object->id, pages_id(keeping, object), &object->runs))
+			return -1;
+	}
+	return write_tasks(keeping, first);
+}
+
+static void end(struct keeping *keeping)
+{
+	peer_close(&keeping->peer);
+	for (size_t i = 0; i < keeping->object_count; i++) {
+		runs_free(&keeping->objects[i].runs);
+		close_fd(&keeping->objects[i].content);
+	}
+	free(keeping->objects);
+	free(keeping->ranges);
+	free(keeping->buffer);
+	close_fd(&keeping->images);
+	close_fd(&keeping->nowhere);
+	close_fd(&keeping->device);
+}
+
+int keep(const struct keep_options *options)
+{
+	struct keeping keeping = { .options = options, .peer = PEER(options->socket), .images = -1, .nowhere = -1, .device = -1 };
+	uint32_t first = 0;
+	double start = 0;
+	int result = -1;
+
+	keeping.buffer = take(BATCH * PAGE_SIZE);
+	keeping.nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	if (keeping.nowhere >= 0 && !peer_open(&keeping.peer) &&
+	    (keeping.images = open_private_directory(options->images)) >= 0)
+		result = serve_requests(&keeping);
+	(void)shutdown(options->socket, SHUT_RDWR);
+	if (!result && !await_word(&first)) {
+		start = seconds_now();
+		result = keep_all(&keeping, first);
+	} else {
+		result = -1;
+	}
+	if (!result)
+		printf("{\"objects\": %zu, \"kept_pages\": %" PRIu64 ", \"image_pages\": %" PRIu64 ", \"shared_pages\": %" PRIu64
+		       ", \"fetched_pages\": %" PRIu64 ", \"seconds\": %.3f}\n",
+		       keeping.object_count, keeping.recorded, keeping.copied, keeping.shared, keeping.fetched,
+		       seconds_now() - start);
+	end(&keeping);
+	return result || fflush(stdout) ? EXIT_FAILED : EXIT_OK;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "peer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+const char *type_name(enum object_type type)
+{
+	return type == OBJECT_TASK ? "task" : "shared memory";
+}
+
+/* All bytes of a message; 1 if the sender has closed the connection instead, -1 after saying what happened. */
+static int receive(struct peer *peer, void *bytes, size_t size)
+{
+	size_t have = 0;
+
+	while (have < size) {
+		ssize_t got = recv(peer->socket, (char *)bytes + have, size - have, MSG_WAITALL);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return fail_errno("the page stream cannot be read");
+		if (got == 0 && !have)
+			return 1;
+		if (got == 0)
+			return fail("the page stream ends after %zu bytes of a request, expected %zu: CRIU has given up", have, size);
+		have += (size_t)got;
+	}
+	return 0;
+}
+
+int peer_answer(struct peer *peer, const void *bytes, size_t size)
+{
+	if (send(peer->socket, bytes, size, MSG_NOSIGNAL) != (ssize_t)size)
+		return fail_errno("the answer to CRIU cannot be sent");
+	return 0;
+}
+
+int peer_request(struct peer *peer, struct wire_request *request)
+{
+	uint8_t bytes[WIRE_LONG];
+	size_t have = 0;
+	int result;
+
+	if (peer->form == WIRE_UNKNOWN) {
+		result = receive(peer, bytes, WIRE_SHORT);
+		if (result)
+			return result > 0 ? fail("the page stream ends before its first request") : -1;
+		peer->form = wire_form(bytes);
+		if (peer->form == WIRE_UNKNOWN)
+			return fail("the page stream begins with neither the 24 nor the 32 byte form of CRIU 3.17 to 4.2: is this socket CRIU's --ps-socket?");
+		have = WIRE_SHORT;
+	}
+	if (have < (size_t)peer->form) {
+		result = receive(peer, bytes + have, (size_t)peer->form - have);
+		if (result)
+			return result > 0 ? fail("the page stream ends without CRIU's closing request: the dump has failed") : -1;
+	}
+	return wire_decode(peer->form, bytes, request);
+}
+
+static int check(int socket)
+{
+	int type = 0, domain = 0;
+	socklen_t size = sizeof(type);
+	struct ucred peer;
+
+	if (getsockopt(socket, SOL_SOCKET, SO_TYPE, &type, &size))
+		return fail_errno("--socket-fd %d is no socket", socket);
+	size = sizeof(domain);
+	if (getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &domain, &size) || domain != AF_UNIX || type != SOCK_STREAM)
+		return fail("--socket-fd %d is a socket of another kind, expected a unix stream", socket);
+	size = sizeof(peer);
+	if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) || (peer.uid && peer.uid != geteuid()))
+		return fail("the other end of --socket-fd %d belongs to user %u, expected root", socket, peer.uid);
+	return 0;
+}
+
+int peer_open(struct peer *peer)
+{
+	int size;
+
+	if (check(peer->socket))
+		return -1;
+	if (pipe2(peer->pipe, O_CLOEXEC))
+		return fail_errno("no pipe for the pages");
+	/* Best effort: the default of 64 KiB works too. */
+	(void)fcntl(peer->pipe[0], F_SETPIPE_SZ, 1 << 20);
+	size = fcntl(peer->pipe[0], F_GETPIPE_SZ);
+	peer->pipe_size = size > 0 ? (size_t)size : 65536;
+	return 0;
+}
+
+/* Moves up to `most` bytes from the socket into the pipe; their number, or -1. */
+static ssize_t fill_pipe(struct peer *peer, size_t most)
+{
+	struct pollfd wait = { .fd = peer->socket, .events = POLLIN };
+
+	for (;;) {
+		/* A full pipe must not block us, and a unix socket is only waited for here. */
+		ssize_t got = splice(peer->socket, NULL, peer->pipe[1], NULL, most, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+
+		if (got > 0)
+			return got;
+		if (got == 0)
+			return fail("the page stream ends %zu bytes before the end of a run: CRIU has given up", most);
+		if (errno != EAGAIN && errno != EINTR)
+			return fail_errno("the page stream cannot be read");
+		if (poll(&wait, 1, -1) < 0 && errno != EINTR)
+			return fail_errno("the page stream cannot be waited for");
+	}
+}
+
+int peer_content(struct peer *peer, uint64_t bytes, int file, off_t *offset)
+{
+	while (bytes) {
+		ssize_t piped = fill_pipe(peer, bytes < peer->pipe_size ? bytes : peer->pipe_size);
+
+		if (piped < 0)
+			return -1;
+		bytes -= (uint64_t)piped;
+		while (piped) {
+			ssize_t put = splice(peer->pipe[0], NULL, file, offset, (size_t)piped, SPLICE_F_MOVE);
+
+			if (put < 0 && errno == EINTR)
+				continue;
+			if (put <= 0)
+				return 1;
+			piped -= put;
+		}
+	}
+	return 0;
+}
+
+void peer_close(struct peer *peer)
+{
+	close_fd(&peer->pipe[0]);
+	close_fd(&peer->pipe[1]);
+}

@@ -1,0 +1,172 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""Engine ``ppp``: persistent physical pages. The application's page frames stay where they are, nothing is copied.
+
+CRIU dumps everything but the content of memory. The next kernel reserves the frames, and gives them back to the restored,
+still stopped processes as ordinary memory.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import time
+from importlib.util import find_spec
+
+from . import _criu, _engine_criu, _frames, _module, _paged
+from ._errors import KupError
+from ._files import make_directory, read_text
+
+_FEATURE = "mem_dirty_track"
+_OLDEST = (6, 1)
+_INVENTORY_MAGIC = 0x58313116  # criu/include/magic.h
+_CHUNK = 1 << 20
+
+
+def obstacles(images, daemon):
+    """Why this engine cannot work on this node: sentences.
+
+    :param daemon: the page daemon has to be installed.
+    """
+    del images  # hardly anything is written there
+    found = []
+    if os.uname().machine != "x86_64":
+        found.append(f"This machine is {os.uname().machine}, page frames can be kept on x86_64 only.")
+    if daemon and not _paged.runs():
+        found.append(f"The page daemon {_paged.PROGRAM} is not there or does not run on this machine.")
+    lockdown = read_text("/sys/kernel/security/lockdown", "")
+    if "[integrity]" in lockdown or "[confidentiality]" in lockdown:
+        found.append("The kernel is locked down (Secure Boot): it takes neither a patched image nor an unsigned module.")
+    return found + list(filter(None, [_criu.check(_FEATURE)]))
+
+
+def kernel_obstacles(release, daemon):
+    """What the kernel ``release`` lacks: sentences."""
+    if _criu.numbers(release)[:2] < _OLDEST:
+        return [f"Kernel {release} is older than 6.1, the oldest that the module {_module.NAME} knows."]
+    if daemon and not _module.headers(release):
+        return [f"The headers of kernel {release} are missing; install linux-headers-{release}."]
+    return []
+
+
+def packages(kernels):
+    """See `_engine_criu.packages`."""
+    return _module.packages(kernels) + ([] if find_spec("elftools") else ["python3-pyelftools"])
+
+
+stage = _frames.stage
+
+
+def load(record, target):
+    """See `_engine_criu.load`."""
+    return _frames.load(target, {record["KERNEL_OLD"], record["KERNEL_NEW"]})
+
+
+def seal(parts):
+    """Record the frames of all trees, and complete the table."""
+    task = 0
+    for part in parts:
+        task = part.keep(task)
+    table = _frames.complete()
+    for part in parts:
+        part.table = table
+
+
+give_up = _frames.drop
+
+
+class Checkpoint(_engine_criu.Checkpoint):
+    """See `_engine_criu.Checkpoint`."""
+
+    def __init__(self, unit, directory, settings):
+        super().__init__(unit, directory, settings)
+        self._server = None
+        self._kept = {}
+        self.table = {}
+
+    def approach(self):
+        """What is swapped out comes in now, not while the application stands still; returns whether that took time."""
+        swapped = [process for process in self.unit.processes if _swapped(process)]
+        for process in swapped:
+            _bring_in(process)
+        return bool(swapped)
+
+    def dump_options(self):
+        parent = f"{self.directory}/before"
+        for path in (self.directory, parent):
+            make_directory(path)
+        with open(f"{parent}/inventory.img", "wb") as stream:
+            stream.write(inventory(int(time.clock_gettime(time.CLOCK_BOOTTIME) * 1e6)))
+        self._server = _paged.Server(["keep", "--images-dir", self.directory])
+        # What is not written to from here on, CRIU takes for unchanged since its parent and does not read.
+        for process in self.unit.processes:
+            with open(f"{process.path}/clear_refs", "w", encoding="ascii") as stream:
+                stream.write("4")
+        return [*self._server.options, "--track-mem", "--prev-images-dir", "before"], [self._server.socket]
+
+    def freeze(self):
+        super().freeze()
+        self._server.connected()
+
+    def wait(self, deadline):
+        try:
+            super().wait(deadline)
+        except KupError as error:
+            raise _paged.with_cause(self._server, str(error)) from error
+
+    def keep(self, first):
+        """Record the tree's frames; its tasks are named from ``first`` on. Returns the next free name."""
+        self._kept = self._server.finish(f"{first}\n")
+        return first + self._kept["objects"]
+
+    def let_go(self):
+        super().let_go()
+        if self._server:
+            self._server.end()
+
+    # The process stands still until its memory is back. systemd's SIGTERM comes with SIGCONT: it would run without.
+    # And a closed device policy holds for whoever is in the unit's control group, also for the one who puts it back.
+    service_lines = "KillSignal=SIGKILL\nPrivateDevices=no\nDevicePolicy=auto\nDeviceAllow=\n"
+
+    def told(self):
+        return {**self._kept, "table": self.table}
+
+    def restore_command(self, pidfile):
+        # Nothing may run before its memory is back: files/node/restore lets it go on.
+        return [*super().restore_command(pidfile), "--leave-stopped"]
+
+
+def _swapped(process):
+    return int((process.status("VmSwap").split() or ["0"])[0])
+
+
+def _bring_in(process):
+    """Read all areas of which something is swapped out, as the process itself would."""
+    area = None
+    with open(f"{process.path}/mem", "rb", buffering=0) as memory:
+        for line in read_text(f"{process.path}/smaps", "").splitlines():
+            first, _space, rest = line.partition(" ")
+            if "-" in first and not first.endswith(":"):
+                area = [int(part, 16) for part in first.split("-")]
+            elif first == "Swap:" and int(rest.split()[0]):
+                for address in range(area[0], area[1], _CHUNK):
+                    try:
+                        os.pread(memory.fileno(), min(_CHUNK, area[1] - address), address)
+                    except OSError:  # given back meanwhile
+                        break
+
+
+def inventory(uptime):
+    """CRIU's image of a parent without any pages, made ``uptime`` microseconds after the machine's start."""
+    message = b"\x08\x02\x10\x01\x20\x01\x40" + _varint(uptime) + b"\x48\x01"
+    return struct.pack("<II", _INVENTORY_MAGIC, len(message)) + message
+
+
+def _varint(number):
+    encoded = bytearray()
+    while number >= 0x80:
+        encoded.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*encoded, number])

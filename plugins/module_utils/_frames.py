@@ -1,0 +1,74 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""Page frames that stay where they are while the kernel is replaced (engine ``ppp``): what the machine needs for it.
+
+A patched image of the next kernel reserves them before its first allocation (docs/kernel-image.md), the kernel module
+records them here and gives them back there (docs/ppp-module.md).
+"""
+
+from __future__ import annotations
+
+import os
+
+from . import _kernelimage, _kexec, _kernels, _loadwindow, _module, _paged
+from ._errors import KupError
+from ._files import read_text, write_file
+from ._run import run
+
+# Beside vmlinuz in a staged kernel's place; files/node/restore-failed loads it as well.
+_IMAGE = "patched"
+# What the next kernel's memory management needs before it can use what the old kernel has left; and page tables.
+_BESIDE = 16 << 20
+
+
+def stage(release):
+    """Patch the staged kernel ``release`` and build the module for it; returns whether anything was written.
+
+    :raises KupError: the kernel is not as expected, or the module cannot be built.
+    """
+    directory = _kexec.place(release)
+    source = read_text(f"{directory}/staged", "").splitlines()[0]  # the image that was copied, in _kexec.stage
+    wanted = f"{source} {_kernelimage.code_digest()}"
+    built = _module.build(release, directory)
+    if read_text(f"{directory}/{_IMAGE}.source") == wanted:
+        return built
+    kernel = _kernelimage.read(f"{directory}/vmlinuz")
+    sentence = _kernelimage.obstacle(_kernelimage.describe(kernel))
+    if sentence:
+        raise KupError(sentence)
+    _kernelimage.write(kernel, f"{directory}/{_IMAGE}")
+    write_file(f"{directory}/{_IMAGE}.source", wanted + "\n")
+    return True
+
+
+def load(target, others):
+    """Begin to keep frames, and load the kernel ``target`` so that it will know them.
+
+    :param others: releases of kernels that may have to be started with the same frames.
+    :returns: a text for the shell in the next boot: where they are, and where kernels may be loaded.
+    :raises KupError: something refuses.
+    """
+    _module.load(_kexec.place(_kernels.running()))
+    images = [f"{_kexec.place(release)}/{_IMAGE}" for release in {target, *others}]
+    needed = max(_loadwindow.size(image, _kexec.initrd(os.path.dirname(image))) for image in images)
+    first, last = _loadwindow.choose(_loadwindow.ram(), needed + _BESIDE)
+    table = _paged.ask("begin", "--keep-out", f"{first:x}-{last + 1:x}")["table"]
+    _kexec.unload()
+    window = ["--kexec-syscall", f"--mem-min={first:#x}", f"--mem-max={last:#x}"]
+    run(_kexec.load_command(f"{_kexec.place(target)}/{_IMAGE}", window, f"kup_ppp.table={table}"))
+    return f"TABLE='{table}'\nWINDOW='{' '.join(window)}'\n"
+
+
+def complete():
+    """Complete the table of all frames that were kept; returns what the module says of it, a dict."""
+    return _paged.ask("layout")
+
+
+def drop():
+    """Keep nothing any more, wherever that ended; the loaded kernel, which would look for it, goes as well."""
+    if os.path.exists(_module.DEVICE):
+        run([_paged.PROGRAM, "drop"], check=False)
+        _kexec.unload()
+        run(["rmmod", _module.NAME], check=False)
