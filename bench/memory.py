@@ -2,11 +2,11 @@
 
     criu        CRIU's own images        criu:N   the same after N rounds of pre-dump
     criu-lazy   `criu lazy-pages`        foam:N   this collection's page daemon after N rounds of pre-dump
-    foam-pmem:N the same, its files in memory that outlives kexec; foam-read:N with CRIU's --pre-dump-mode=read
+    foam-pmem:N the same, its files in memory that outlives kexec
 
 Prints for each size the figures and their ratios to plain CRIU's, and leaves build/bench/memory.json and memory.png. A
-writer changes keys all the time. Images are read from a cold page cache. --throughput measures how fast the application
-answers before each way and after it.
+writer changes keys all the time. The node has two processors. Images are read from a cold page cache. The application's
+throughput is measured at one size, before and after the ways of THROUGHPUT.
 """
 
 import argparse
@@ -26,7 +26,8 @@ from lab import Lab  # noqa: E402
 
 NAME = "bench-memory"
 OUT = REPO / "build" / "bench"
-WAYS = "criu,criu:2,criu-lazy,foam:0,foam:1,foam:2,foam:3,foam:4,foam-read:2,foam-pmem:2"
+WAYS = "criu,criu:2,criu-lazy,foam:0,foam:1,foam:2,foam:3,foam:4,foam-pmem:2"
+THROUGHPUT = "foam:2"
 PMEM = "/var/lib/memory-disk"
 # What a node needs besides memcached's memory, and what a disk needs besides images of that size, MiB; it holds the images of
 # one way, rounds included.
@@ -39,7 +40,8 @@ def arguments():
     parser = argparse.ArgumentParser(prog="memory.py", description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--sizes", default="256,1024,2048,4096", help="MiB, comma separated (default: %(default)s)")
     parser.add_argument("--ways", default=WAYS, help="(default: %(default)s)")
-    parser.add_argument("--throughput", type=float, default=0, help="seconds of each measurement (default: none)")
+    parser.add_argument("--throughput", type=float, default=300, help="seconds of each measurement; 0: none (default: %(default)s)")
+    parser.add_argument("--throughput-size", type=int, default=1024, help="MiB (default: %(default)s)")
     parser.add_argument("--rate", type=float, default=500, help="sets per second (default: %(default)s)")
     return parser.parse_args()
 
@@ -50,14 +52,16 @@ def measure(mib, args):
     memory, pmem = mib + mib // 4 + SYSTEM_MIB, mib + mib // 4 + PMEM_MIB
     try:
         lab_verb(
-            "up", "--name", NAME, "--nodes", 1, "--mem", memory + pmem, "--memcached", 64,
+            "up", "--name", NAME, "--nodes", 1, "--mem", memory + pmem, "--cpus", 2, "--memcached", 64,
             "--disk", 8 + 4 * mib // 1024, "--release", "13", "--from", "6.12", "--to", "7.2", "--criu", "next",
         )  # fmt: skip
         lab = Lab(NAME)
         machine = lab.machine("node1")
         _set_aside(lab, machine, memory, pmem)
         _send(lab, machine)
-        words = ["--mib", mib, "--ways", args.ways, "--rate", args.rate, "--throughput", args.throughput]
+        words = ["--mib", mib, "--ways", args.ways, "--rate", args.rate]
+        if mib == args.throughput_size:
+            words += ["--throughput", args.throughput, "--throughput-ways", THROUGHPUT]
         words += ["--place", "/var/lib/on-node", "--pmem", PMEM]
         command = ["python3", "/root/bench/on_node.py", *map(str, words)]
         return list(_run(lab.ssh(machine, command)))
@@ -94,7 +98,8 @@ def _run(command):
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         for line in process.stdout:
             cycle = json.loads(line)
-            say(f"{cycle['way']}: frozen {cycle['last_s']:.2f} s, first answer {cycle['first_answer_s']:.2f} s")
+            figures = [f"{cycle[key]:.2f} s" for key in ("frozen_s", "first_answer_s", "drained_s")]
+            say(f"{cycle['way']}: frozen {figures[0]}, first answer after {figures[1]}, all in after {figures[2]}")
             yield cycle
     if process.returncode:
         raise LabError(f"The bench on the node ended with {process.returncode}.")
@@ -103,7 +108,7 @@ def _run(command):
 def table(sizes):
     """Return the figures as a text for a person; ratios are to the way `criu` of the same size."""
     lines = [
-        f"{'MiB':>6}  {'way':<12}{'last dump':>11}{'ratio':>7}{'first answer':>14}{'ratio':>7}{'all in':>9}  wrong throughput"
+        f"{'MiB':>6}  {'way':<12}{'frozen':>9}{'ratio':>7}{'first answer':>14}{'ratio':>7}{'all in':>9}  wrong throughput"
     ]
     for mib, cycles in sizes.items():
         plain = next((cycle for cycle in cycles if cycle["way"] == "criu"), cycles[0])
@@ -111,7 +116,7 @@ def table(sizes):
             rates = [cycle["bytes_per_s_before"], cycle["bytes_per_s_after"]]
             kept = f"{rates[1] / rates[0]:.3f}" if all(rates) else ""
             lines.append(
-                f"{mib:>6}  {cycle['way']:<12}{cycle['last_s']:>9.2f} s{cycle['last_s'] / plain['last_s']:>7.2f}"
+                f"{mib:>6}  {cycle['way']:<12}{cycle['frozen_s']:>7.2f} s{cycle['frozen_s'] / plain['frozen_s']:>7.2f}"
                 f"{cycle['first_answer_s']:>12.2f} s{cycle['first_answer_s'] / plain['first_answer_s']:>7.2f}"
                 f"{cycle['drained_s']:>7.2f} s  {cycle['wrong']:<6}{kept}"
             )
@@ -119,17 +124,17 @@ def table(sizes):
 
 
 def plot(sizes, path):
-    """Draw the last dump's time over the size, a line for each way, with gnuplot."""
+    """Draw the frozen time over the size, a line for each way, with gnuplot."""
     ways = [cycle["way"] for cycle in next(iter(sizes.values()))]
     curves = ", ".join(f"'-' using 1:2 with linespoints title '{way}'" for way in ways)
     data = ""
     for way in ways:
         for mib, cycles in sizes.items():
-            data += "".join(f"{mib / 1024} {cycle['last_s']}\n" for cycle in cycles if cycle["way"] == way)
+            data += "".join(f"{mib / 1024} {cycle['frozen_s']}\n" for cycle in cycles if cycle["way"] == way)
         data += "e\n"
     script = (
         f"set terminal pngcairo size 900,600\nset output '{path}'\nset xlabel 'memcached, GiB'\n"
-        f"set ylabel 'last dump, s'\nset logscale y\nset key outside\nplot {curves}\n{data}"
+        f"set ylabel 'frozen, s'\nset logscale y\nset key outside\nplot {curves}\n{data}"
     )
     subprocess.run(["gnuplot"], input=script, text=True, check=True)
 

@@ -1,10 +1,11 @@
 """Runs on a node: a memcached of its own is dumped and restored in several ways, under a writer.
 
-    on_node.py --mib N --ways criu,criu:2,criu-lazy,foam:0,foam:2 --place DIR [--pmem DIR] [--rate N] [--throughput SECONDS]
+    on_node.py --mib N --ways criu,criu:2,criu-lazy,foam:0,foam:2 --place DIR [--pmem DIR] [--rate N]
+        [--throughput SECONDS --throughput-ways foam:2]
 
-A way is an engine and, after a colon, its rounds of pre-dump; `foam-pmem` has its files in the directory --pmem, `foam-read`
-takes CRIU's other mode of pre-dump. Prints one line of JSON for each way. Every way begins with the process that the one
-before has restored, and reads its images from the disk, not from memory (the page cache is dropped).
+A way is an engine and, after a colon, its rounds of pre-dump; `foam-pmem` has its files in the directory --pmem. Prints one
+line of JSON for each way. Every way begins with the process that the one before has restored, is frozen until its images are
+on the disk (as before a change of the kernel), and reads them from there, not from memory (the page cache is dropped).
 """
 
 import argparse
@@ -126,6 +127,8 @@ class Way:
             directory.mkdir(mode=0o700)
             took.append(self._round("pre-dump", pid, directory, number, last=False))
             frozen.append(_criustats.frozen(directory / "stats-dump"))
+        # As an update does it while the application still serves.
+        subprocess.run(["sync"], check=True)
         last = self._round("dump", pid, self.images, self.rounds + 1, last=True)
         return took, frozen, last, _criustats.frozen(self.images / "stats-dump")
 
@@ -133,7 +136,6 @@ class Way:
         words = ["-t", str(pid), "--manage-cgroups=ignore"]
         words += ["--track-mem"] if self.rounds else []
         words += ["--prev-images-dir", f"../round-{number - 1}"] if number > 1 else []
-        words += ["--pre-dump-mode=read"] if self.kind == "read" and not last else []
         if self.engine != "foam":
             return criu(verb, directory, *words)
         ours, theirs = socket.socketpair()
@@ -219,21 +221,24 @@ class Reader:
 def cycle(name, application, options):
     engine, _colon, rounds = name.partition(":")
     place = options.pmem if engine.endswith("-pmem") else options.place
-    before = Reader(application).rate(options.throughput) if options.throughput else None
+    judged = options.throughput and name in options.throughput_ways.split(",")
+    before = Reader(application).rate(options.throughput) if judged else None
     work = place / "way"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(mode=0o700)
     way = Way(engine, int(rounds or 0), work)
     took, frozen_in, last, frozen = way.dump(application.pid)
     gone(application.pid)
+    begin = time.monotonic()
     subprocess.run(["sync"], check=True)
+    synced = time.monotonic() - begin
     pathlib.Path("/proc/sys/vm/drop_caches").write_text("3", encoding="ascii")
     answered, drained = way.restore(application)
     wrong = sum(not application.right(application.some_key()) for _probe in range(PROBES))
-    after = Reader(application).rate(options.throughput) if options.throughput else None
+    after = Reader(application).rate(options.throughput) if judged else None
     return {
         "way": name, "keys": application.keys, "rounds_s": took, "rounds_frozen_s": frozen_in, "last_s": last,
-        "frozen_s": frozen, "first_answer_s": answered, "drained_s": drained, "wrong": wrong,
+        "frozen_s": frozen + synced, "synced_s": synced, "first_answer_s": answered, "drained_s": drained, "wrong": wrong,
         "bytes_per_s_before": before, "bytes_per_s_after": after,
     }  # fmt: skip
 
@@ -246,10 +251,13 @@ def main():
     parser.add_argument("--pmem", type=pathlib.Path)
     parser.add_argument("--rate", type=float, default=500)
     parser.add_argument("--throughput", type=float, default=0)
+    parser.add_argument("--throughput-ways", default="")
     options = parser.parse_args()
     if "-pmem" in options.ways and not options.pmem:
         parser.error("foam-pmem needs --pmem")
     options.place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # As an update has it during its rounds: with huge pages, one byte that is written costs 2 MiB in the next one.
+    pathlib.Path("/sys/kernel/mm/transparent_hugepage/enabled").write_text("never", encoding="ascii")
     application = Memcached(options.mib, options.place)
     application.fill()
     Writer(application.keys, options.rate).start()
