@@ -40,7 +40,9 @@ def arguments():
     parser = argparse.ArgumentParser(prog="memory.py", description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--sizes", default="256,1024,2048,4096", help="MiB, comma separated (default: %(default)s)")
     parser.add_argument("--ways", default=WAYS, help="(default: %(default)s)")
-    parser.add_argument("--throughput", type=float, default=300, help="seconds of each measurement; 0: none (default: %(default)s)")
+    parser.add_argument(
+        "--throughput", type=float, default=300, help="seconds of each measurement; 0: none (default: %(default)s)"
+    )
     parser.add_argument("--throughput-size", type=int, default=1024, help="MiB (default: %(default)s)")
     parser.add_argument("--rate", type=float, default=500, help="sets per second (default: %(default)s)")
     return parser.parse_args()

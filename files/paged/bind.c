@@ -25,6 +25,8 @@
 struct task {
 	int32_t pid;
 	uint32_t number;
+	uint64_t pages;
+	atomic_ulong bound;
 };
 
 struct binding {
@@ -34,18 +36,17 @@ struct binding {
 	/* Each task's pages are divided among so many threads. */
 	uint32_t parts;
 	atomic_size_t next;
-	atomic_ulong pages, copied;
+	atomic_ulong copied;
 	atomic_bool failed;
 };
 
 static int parse_tasks(struct binding *binding, char *text)
 {
 	for (char *at = text, *line; (line = strsep(&at, "\n")) && *line;) {
-		struct task task;
-		char state[8];
+		struct task task = { 0 };
 
-		if (sscanf(line, "%" SCNd32 " %" SCNu32 " %7s", &task.pid, &task.number, state) != 3 || task.pid <= 1)
-			return fail("the list of tasks has the line '%s', expected a process, its number and its state", line);
+		if (sscanf(line, "%" SCNd32 " %*7s %" SCNu32 " %" SCNu64, &task.pid, &task.number, &task.pages) != 3 || task.pid <= 1)
+			return fail("the list of tasks has the line '%s', expected a process, its state, its number and its pages", line);
 		binding->tasks = take_more(binding->tasks, binding->task_count + 1, sizeof(*binding->tasks));
 		binding->tasks[binding->task_count++] = task;
 	}
@@ -73,7 +74,7 @@ static int read_tasks(struct binding *binding, const char *images)
 	return parse_tasks(binding, text);
 }
 
-static int bind_part(struct binding *binding, const struct task *task, uint32_t part)
+static int bind_part(struct binding *binding, struct task *task, uint32_t part)
 {
 	double give_up = seconds_now() + STOPPING_SECONDS;
 
@@ -81,12 +82,11 @@ static int bind_part(struct binding *binding, const struct task *task, uint32_t 
 		struct kup_ppp_bind bind = { .pid = task->pid, .task = task->number, .part = part, .parts = binding->parts };
 
 		if (!ioctl(binding->device, KUP_PPP_BIND, &bind)) {
-			atomic_fetch_add(&binding->pages, bind.pages);
+			atomic_fetch_add(&task->bound, bind.pages);
 			atomic_fetch_add(&binding->copied, bind.copied);
 			return 0;
 		}
-		/* Not one page was to stay in its frame. */
-		if (errno == ENOENT)
+		if (errno == ENOENT && !task->pages)
 			return 0;
 		if (errno != EAGAIN || seconds_now() > give_up)
 			return fail_errno("the page of process %d at 0x%" PRIx64 " cannot be put back", task->pid,
@@ -123,17 +123,31 @@ static int bind_all(struct binding *binding)
 	return atomic_load(&binding->failed) ? -1 : 0;
 }
 
+/* A page that is missing would read as zeros. */
+static int check(const struct binding *binding, uint64_t *pages)
+{
+	for (size_t i = 0; i < binding->task_count; i++) {
+		const struct task *task = &binding->tasks[i];
+
+		if (task->bound != task->pages)
+			return fail("process %d got %lu pages, expected %" PRIu64, task->pid, task->bound, task->pages);
+		*pages += task->pages;
+	}
+	return 0;
+}
+
 int bind_tree(const char *images)
 {
 	struct binding binding = { .device = -1 };
 	double start = seconds_now();
+	uint64_t pages = 0;
 	int result = read_tasks(&binding, images);
 
 	if (!result)
-		result = (binding.device = device_open()) < 0 ? -1 : bind_all(&binding);
+		result = (binding.device = device_open()) < 0 || bind_all(&binding) || check(&binding, &pages) ? -1 : 0;
 	if (!result)
-		printf("{\"pages\": %lu, \"copied\": %lu, \"seconds\": %.4f}\n", atomic_load(&binding.pages),
-		       atomic_load(&binding.copied), seconds_now() - start);
+		printf("{\"pages\": %" PRIu64 ", \"copied\": %lu, \"seconds\": %.4f}\n", pages, atomic_load(&binding.copied),
+		       seconds_now() - start);
 	close_fd(&binding.device);
 	free(binding.tasks);
 	return result || fflush(stdout) ? EXIT_FAILED : EXIT_OK;

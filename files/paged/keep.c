@@ -31,8 +31,9 @@ struct kept {
 	enum object_type type;
 	uint64_t id;
 	struct runs runs;
-	/* Of shared memory: the image that its content goes to. */
+	/* The image for content: of shared memory, or of what cannot stay. */
 	int content;
+	uint64_t recorded;
 };
 
 struct keeping {
@@ -40,7 +41,7 @@ struct keeping {
 	struct peer peer;
 	int images, nowhere, device;
 	struct kept *objects;
-	size_t object_count, current;
+	size_t object_count;
 	uint64_t received, recorded, fetched, copied, shared;
 	/* A page is read here on its way into an image. */
 	uint8_t *buffer;
@@ -49,15 +50,10 @@ struct keeping {
 
 static struct kept *find(struct keeping *keeping, enum object_type type, uint64_t id)
 {
-	struct kept *current = keeping->objects + keeping->current;
-
-	if (keeping->current < keeping->object_count && current->type == type && current->id == id)
-		return current;
-	for (size_t i = 0; i < keeping->object_count; i++)
-		if (keeping->objects[i].type == type && keeping->objects[i].id == id) {
-			keeping->current = i;
+	/* The last one first: that is the one that pages come for. */
+	for (size_t i = keeping->object_count; i--;)
+		if (keeping->objects[i].type == type && keeping->objects[i].id == id)
 			return &keeping->objects[i];
-		}
 	return NULL;
 }
 
@@ -237,26 +233,26 @@ static int refused(uint64_t task, uint64_t address)
 }
 
 /* Hands `plain` to the kernel module; what is not private anonymous memory is added to `image`. */
-static int record(struct keeping *keeping, uint64_t pid, uint32_t task, struct runs *plain, struct runs *image)
+static int record(struct keeping *keeping, struct kept *object, uint32_t task, struct runs *plain, struct runs *image)
 {
 	struct run *run = plain->list, *end = plain->list + plain->count;
 
 	while (run < end) {
-		struct kup_ppp_record record = { .pid = (int32_t)pid, .task = task, .ranges = (uintptr_t)keeping->ranges };
+		struct kup_ppp_record record = { .pid = (int32_t)object->id, .task = task, .ranges = (uintptr_t)keeping->ranges };
 		struct run *each = run;
 		int error;
 
 		for (; each < end && record.number < KUP_PPP_RANGES_MAX; each++)
 			keeping->ranges[record.number++] = (struct kup_ppp_range){ each->address, run_end(each) };
 		error = ioctl(keeping->device, KUP_PPP_RECORD, &record);
-		keeping->recorded += record.pages;
+		object->recorded += record.pages;
 		keeping->fetched += record.fetched;
 		if (!error) {
 			run = each;
 			continue;
 		}
 		if (errno != EFAULT || record.failed_end <= record.failed_at)
-			return refused(pid, record.failed_at);
+			return refused(object->id, record.failed_at);
 		while (run < end && run_end(run) <= record.failed_at)
 			run++;
 		for (; run < end && run->address < record.failed_end; run++) {
@@ -305,7 +301,7 @@ static int keep_task(struct keeping *keeping, struct kept *object, uint32_t task
 
 	if (!result) {
 		divide(&object->runs, &touched, &image, &plain);
-		result = record(keeping, object->id, task, &plain, &image) || runs_sort(&image) ||
+		result = record(keeping, object, task, &plain, &image) || runs_sort(&image) ||
 			 copy_content(keeping, object, &image);
 	}
 	runs_free(&object->runs);
@@ -317,7 +313,7 @@ static int keep_task(struct keeping *keeping, struct kept *object, uint32_t task
 
 static int write_tasks(struct keeping *keeping, uint32_t first)
 {
-	CLEANUP_FREE char *text = take(keeping->object_count * 64 + 1);
+	CLEANUP_FREE char *text = take(keeping->object_count * 80 + 1);
 	size_t size = 0;
 
 	for (size_t i = 0; i < keeping->object_count; i++) {
@@ -328,8 +324,9 @@ static int write_tasks(struct keeping *keeping, uint32_t first)
 			continue;
 		if (core_read(keeping->images, object->id, &core))
 			return -1;
-		size += (size_t)sprintf(text + size, "%" PRIu64 " %" PRIu32 " %s\n", object->id, (uint32_t)(first + i),
-					core.stopped ? "stopped" : "run");
+		size += (size_t)sprintf(text + size, "%" PRIu64 " %s %" PRIu32 " %" PRIu64 "\n", object->id,
+					core.stopped ? "stopped" : "run", (uint32_t)(first + i), object->recorded);
+		keeping->recorded += object->recorded;
 	}
 	return replace_file(keeping->images, TASKS_FILE, text, size) ? fail_errno("the list of tasks cannot be written") : 0;
 }

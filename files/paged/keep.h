@@ -4,7 +4,10 @@
 
 #include "common.h"
 
-/* In the images: a line for each process, "PID TASK run" or "PID TASK stopped"; TASK is its name in the kernel module's table. */
+/*
+ * In the images, a line for each process: "PID STATE TASK PAGES". STATE is run or stopped; TASK is its name in the kernel
+ * module's table, and PAGES are there under that name.
+ */
 #define TASKS_FILE "tasks"
 
 struct keep_options {

@@ -38,7 +38,9 @@ def obstacles(images, daemon):
         found.append(f"The page daemon {_paged.PROGRAM} is not there or does not run on this machine.")
     lockdown = read_text("/sys/kernel/security/lockdown", "")
     if "[integrity]" in lockdown or "[confidentiality]" in lockdown:
-        found.append("The kernel is locked down (Secure Boot): it takes neither a patched image nor an unsigned module.")
+        found.append(
+            "The kernel is locked down (Secure Boot): it takes neither a patched image nor an unsigned module."
+        )
     return found + list(filter(None, [_criu.check(_FEATURE)]))
 
 

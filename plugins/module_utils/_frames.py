@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 
-from . import _kernelimage, _kexec, _kernels, _loadwindow, _module, _paged
+from . import _kernelimage, _kernels, _kexec, _loadwindow, _module, _paged
 from ._errors import KupError
 from ._files import read_text, write_file
 from ._run import run

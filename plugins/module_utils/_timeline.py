@@ -61,8 +61,11 @@ _PHASES = {
     "early_boot_s": ("user-space", "restore-start"),
     "restore_s": ("restore-start", "restore-end"),
     "open_s": ("restore-end", "open"),
-    # after the outage: what is restored on demand
+    # of the restore, for frames that were kept
+    "bind_s": ("created", "bound"),
+    # after the outage: what is restored on demand, and what kept the frames whole for a fallback
     "drain_s": ("open", "drained"),
+    "release_s": ("open", "released"),
 }
 
 

@@ -36,6 +36,7 @@ options:
       - auto
       - criu
       - foam
+      - ppp
     required: true
 attributes:
   check_mode:

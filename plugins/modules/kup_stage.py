@@ -28,13 +28,14 @@ options:
   engine:
     description:
       - How memory gets from one kernel to the other. V(criu) writes CRIU's own images to disk and reads them back. V(foam)
-        writes a flat file in rounds while the applications serve, and reads it when they need it. V(auto) takes the best
-        that the node allows.
+        writes a flat file in rounds while the applications serve, and reads it when they need it. V(ppp) leaves memory where
+        it is, by a patched image of the kernel. V(auto) takes the best of the first two that the node allows.
     type: str
     choices:
       - auto
       - criu
       - foam
+      - ppp
     required: true
   freeze_target:
     description:

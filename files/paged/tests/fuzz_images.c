@@ -66,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!size)
 		return -1;
-	switch (data[0] % 3) {
+	switch (data[0] % 4) {
 	case 0:
 		if (!pagemap_parse(data + 1, size - 1, "pagemap", &runs)) {
 			uint64_t pages = 0;
@@ -81,6 +81,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	case 1:
 		(void)mm_parse(data + 1, size - 1, "mm", &runs);
 		break;
+	case 2: {
+		struct core core;
+
+		(void)core_parse(data + 1, size - 1, "core", &core);
+		break;
+	}
 	default:
 		try_journal(data + 1, size - 1);
 	}

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fuzz target: a whole round of `paged store` with the input as CRIU's stream. The first byte chooses the kind of round. */
+/* Fuzz target: a whole round of `paged store`, or all that CRIU sends to `paged keep`. The first byte chooses. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "fuzz.h"
+#include "keep.h"
 #include "snapshot.h"
 #include "store.h"
 
@@ -16,7 +18,8 @@ static void prepare(void)
 	/* Areas for the tasks of the recorded streams. */
 	const struct area areas[] = { { 0x10000, 0x10000 }, { 0x550000000000, 0x10000000 }, { 0x7f0000000000, 0xfff0000 } };
 
-	CHECK(mkdtemp(directory));
+	/* Nobody says that the frames are to be kept. */
+	CHECK(mkdtemp(directory) && freopen("/dev/null", "r", stdin));
 	snprintf(images, sizeof(images), "%s/images", directory);
 	snprintf(store, sizeof(store), "%s/store", directory);
 	CHECK(!mkdir(images, 0700) && !mkdir(store, 0700));
@@ -43,7 +46,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	options.socket = ends[1];
 	options.last = data[0] & 1;
 	options.first = !(data[0] & 2);
-	(void)store_round(&options);
+	if (data[0] & 4)
+		(void)keep(&(struct keep_options){ .images = images, .socket = ends[1] });
+	else
+		(void)store_round(&options);
 	close(ends[0]);
 	close(ends[1]);
 	return 0;

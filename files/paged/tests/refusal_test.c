@@ -410,6 +410,74 @@ static void test_spoilt_page_without_poison(void)
 	CHECK(exit_code(application) == 128 + SIGKILL);
 }
 
+/* `keep` with nobody who says that the frames are to be kept. */
+static int open_keep(pid_t *pid)
+{
+	char number[16];
+	int ends[2];
+
+	CHECK(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends));
+	*pid = fork();
+	CHECK(*pid >= 0);
+	if (!*pid) {
+		int nobody = open("/dev/null", O_RDONLY);
+
+		snprintf(number, sizeof(number), "%d", ends[1]);
+		if (nobody < 0 || dup2(nobody, 0) || fcntl(ends[1], F_SETFD, 0))
+			_exit(99);
+		execl(paged, paged, "keep", "--images-dir", images, "--socket-fd", number, NULL);
+		_exit(99);
+	}
+	close(ends[1]);
+	return ends[0];
+}
+
+/* Content of tasks is dropped, that of shared memory is written; without a word nothing is kept. */
+static void test_keep(int form)
+{
+	const uint64_t shared = 5 << 8 | 2;
+	uint64_t page[PAGE / 8], read_back[PAGE / 8];
+	char path[256], has_parent = 7;
+	int32_t status = -1;
+	pid_t pid;
+	int fd = open_keep(&pid), file;
+
+	send_request(fd, form, 4, 0, 0, object);
+	CHECK(!receive_bytes(fd, &has_parent, 1) && has_parent == 1);
+	send_request(fd, form, ADD(PARENT), 5, BASE, object);
+	send_page(fd, form, PRESENT | LAZY, BASE + 5 * PAGE);
+	send_request(fd, form, 4, 0, 0, shared);
+	CHECK(!receive_bytes(fd, &has_parent, 1) && !has_parent);
+	send_request(fd, form, ADD(PRESENT), 1, 0, shared);
+	fill(page, 1);
+	send_bytes(fd, page, PAGE);
+	send_request(fd, form, 0x1024, 0, 0, 0);
+	CHECK(!receive_bytes(fd, &status, 4) && !status);
+	CHECK(exit_code(pid) == 1 && !close(fd));
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/pages-%d.img", images, 0x10000 + i);
+		file = open(path, O_RDONLY);
+		CHECK(file >= 0 && read(file, read_back, PAGE) == i * (int)PAGE && !close(file) && !unlink(path));
+	}
+	CHECK(!memcmp(page, read_back, PAGE));
+
+	/* Shared memory has no parent here; an object that was never opened; pages twice. */
+	fd = open_keep(&pid);
+	send_request(fd, form, 4, 0, 0, shared);
+	CHECK(!receive_bytes(fd, &has_parent, 1));
+	send_request(fd, form, ADD(PARENT), 1, 0, shared);
+	CHECK(finish(fd, form, pid) == 1);
+	fd = open_keep(&pid);
+	send_request(fd, form, ADD(PARENT), 1, BASE, object);
+	CHECK(exit_code(pid) == 1 && !close(fd));
+	fd = open_keep(&pid);
+	send_request(fd, form, 4, 0, 0, object);
+	CHECK(!receive_bytes(fd, &has_parent, 1));
+	send_request(fd, form, ADD(PARENT), 2, BASE, object);
+	send_request(fd, form, ADD(PARENT), 1, BASE + PAGE, object);
+	CHECK(finish(fd, form, pid) == 1);
+}
+
 int main(int argc, char **argv)
 {
 	char command[128];
@@ -429,6 +497,8 @@ int main(int argc, char **argv)
 	test_store(24);
 	test_store(32);
 	CHECK(!umount(small));
+	test_keep(24);
+	test_keep(32);
 	test_places();
 	test_dead_pages();
 	test_locked();

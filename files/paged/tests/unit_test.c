@@ -17,6 +17,37 @@
 
 static char directory[64] = "/dev/shm/paged-unit.XXXXXX";
 
+/* ---- core images ---- */
+
+/* As CRIU writes it, with nothing but what matters here and a field that nobody knows. */
+static const uint8_t core_image[] = {
+	0x19, 0x43, 0x56, 0x54, 0x47, 0x38, 0x05, 0x55, 0x2a, 0, 0, 0, 0x08, 1,
+	/* thread_info: clear_tid_addr, gpregs (sp, fs_base) */
+	0x12, 19, 0x08, 0x90, 0xa4, 0xc1, 0xff, 0x0f, 0x12, 11, 0xa0, 0x01, 0x80, 0x20, 0xb0, 0x01, 0x80, 0x84, 0xc1, 0xff, 0x0f,
+	/* tc: task_state */
+	0x1a, 2, 0x08, 3,
+	/* thread_core: rseq_entry (pointer, size) */
+	0x2a, 13, 0x7a, 8, 0x08, 0xe0, 0xa6, 0xc1, 0xff, 0x0f, 0x10, 0x20, 0xc0, 0x3e, 5,
+};
+
+static void test_core(void)
+{
+	uint8_t bytes[sizeof(core_image)];
+	struct core core;
+
+	memcpy(bytes, core_image, sizeof(bytes));
+	CHECK(!core_parse(bytes, sizeof(bytes), "core", &core));
+	CHECK(core.clear_tid == 0xfff05210 && core.fs_base == 0xfff04200 && core.stopped);
+	CHECK(core.rseq == 0xfff05360 && core.rseq_size == 32);
+	/* Cut off, of another kind, and with a field that is longer than its message. */
+	CHECK(core_parse(bytes, sizeof(bytes) - 1, "core", &core));
+	bytes[4] ^= 1;
+	CHECK(core_parse(bytes, sizeof(bytes), "core", &core));
+	bytes[4] ^= 1;
+	bytes[15]++;
+	CHECK(core_parse(bytes, sizeof(bytes), "core", &core));
+}
+
 /* ---- wire ---- */
 
 static void put(uint8_t *bytes, int form, uint32_t command, uint64_t pages, uint64_t address, uint64_t object)
@@ -369,6 +400,7 @@ int main(void)
 	printf("unit_test: seed %u\n", seed);
 	srand(seed);
 	CHECK(mkdtemp(directory));
+	test_core();
 	test_wire_form();
 	test_wire_requests();
 	for (int i = 0; i < 300; i++)

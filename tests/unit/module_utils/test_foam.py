@@ -100,7 +100,7 @@ class Engine:
     def obstacles(self, images, daemon):
         return self._obstacles
 
-    def kernel_obstacles(self, release):
+    def kernel_obstacles(self, release, daemon):
         return [f"Kernel {release} lacks it."] if release in self._kernels else []
 
 
@@ -108,6 +108,7 @@ class Engine:
 def engines(monkeypatch):
     def have(**found):
         monkeypatch.setattr(_engines, "ENGINES", found)
+        monkeypatch.setattr(_engines, "_AUTOMATIC", tuple(found))
 
     return have
 

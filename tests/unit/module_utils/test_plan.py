@@ -87,7 +87,7 @@ def test_a_service_named_twice_is_refused():
 
 
 def test_an_unknown_engine_is_refused_with_those_there_are():
-    assert refusal(engine="magic") == "kup_engine is 'magic', expected one of auto, foam, criu."
+    assert refusal(engine="magic") == "kup_engine is 'magic', expected one of auto, ppp, foam, criu."
 
 
 @pytest.mark.parametrize("value", [-1, "-1", 1.5, True, None, "x", "1%"])

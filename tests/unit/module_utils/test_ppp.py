@@ -1,0 +1,166 @@
+"""Pure parts of the engine ppp: CRIU's empty parent, what a kernel needs, how kernels are loaded, what is swapped out."""
+
+import os
+import struct
+
+import pytest
+
+from ansible_collections.kup.fleet.plugins.module_utils import (
+    _engine_ppp,
+    _engines,
+    _frames,
+    _kexec,
+    _module,
+    _paged,
+)
+from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+
+
+def test_the_parent_is_an_inventory_without_pages():
+    image = _engine_ppp.inventory(300)
+    magic, size = struct.unpack_from("<II", image)
+    assert (magic, size) == (0x58313116, len(image) - 8)
+    # img_version 2, fdinfo_per_id, ns_per_id, dump_uptime, pre_dump_mode splice
+    assert image[8:] == bytes([8, 2, 16, 1, 32, 1, 64, 0xAC, 2, 72, 1])
+
+
+@pytest.mark.parametrize(("release", "fits"), [("6.1.0-44-amd64", True), ("5.10.0-30-amd64", False), ("7.2.1", True)])
+def test_kernels_that_the_module_knows(release, fits):
+    assert (not _engine_ppp.kernel_obstacles(release, daemon=False)) == fits
+
+
+def test_a_kernel_without_headers(monkeypatch):
+    monkeypatch.setattr(_module, "headers", lambda release: release != "7.2.1-cloud-amd64")
+    assert _engine_ppp.kernel_obstacles("6.12.1-cloud-amd64", daemon=True) == []
+    assert _engine_ppp.kernel_obstacles("7.2.1-cloud-amd64", daemon=False) == []
+    (sentence,) = _engine_ppp.kernel_obstacles("7.2.1-cloud-amd64", daemon=True)
+    assert sentence == "The headers of kernel 7.2.1-cloud-amd64 are missing; install linux-headers-7.2.1-cloud-amd64."
+
+
+def test_packages_are_asked_for_by_this_engine_only(monkeypatch):
+    monkeypatch.setattr(_module, "headers", lambda release: release == "6.12.1")
+    monkeypatch.setattr(_module.shutil, "which", lambda command: None)
+    assert set(_engines.packages("ppp", ["6.12.1", "7.2.1"])) >= {"linux-headers-7.2.1", "make"}
+    assert _engines.packages("foam", ["6.12.1", "7.2.1"]) == []
+    assert _engines.packages("auto", ["6.12.1", "7.2.1"]) == []
+
+
+def test_auto_does_not_take_what_a_power_cut_loses():
+    assert "ppp" not in _engines._AUTOMATIC
+    assert set(_engines._AUTOMATIC) < set(_engines.ENGINES)
+
+
+@pytest.fixture
+def staged(tmp_path):
+    (tmp_path / "cmdline").write_text("root=/dev/sda1 rw quiet\n")
+    return tmp_path
+
+
+def test_a_kernel_is_loaded_with_what_is_staged_beside_it(staged):
+    command = _kexec.load_command(f"{staged}/patched", ["--kexec-syscall"], "kup_ppp.table=0x1000,0x2")
+    assert command == [
+        "kexec",
+        "--kexec-syscall",
+        "--load",
+        f"{staged}/patched",
+        "--command-line=root=/dev/sda1 rw quiet kup_ppp.table=0x1000,0x2",
+    ]
+    (staged / "initrd").write_text("")
+    assert _kexec.load_command(f"{staged}/vmlinuz", [])[2:] == [
+        f"{staged}/vmlinuz",
+        "--command-line=root=/dev/sda1 rw quiet",
+        f"--initrd={staged}/initrd",
+    ]
+
+
+def test_the_next_kernel_does_not_get_the_table_of_this_one():
+    assert _kexec.command_line("root=/dev/sda1 ro kup_ppp.table=0x1000,0x2 quiet") == "root=/dev/sda1 rw quiet"
+
+
+@pytest.fixture
+def machine(monkeypatch, tmp_path):
+    """A machine whose tools only note how they are called."""
+    called = []
+    monkeypatch.setattr(_kexec, "KERNELS", str(tmp_path))
+    monkeypatch.setattr(_frames._kernels, "running", lambda: "6.12.1")
+    monkeypatch.setattr(_frames._module, "load", lambda directory: called.append(["insmod", directory]))
+    monkeypatch.setattr(_frames._loadwindow, "ram", lambda: [(0x1000000, 0x40000000)])
+    monkeypatch.setattr(_frames._kexec, "unload", lambda: None)
+    monkeypatch.setattr(_frames, "run", called.append)
+
+    def ask(*words):
+        called.append(list(words))
+        return {"table": "0x5000,0x77"}
+
+    monkeypatch.setattr(_frames._paged, "ask", ask)
+    for release, size in (("6.12.1", 0x2000000), ("7.2.1", 0x3000000)):
+        place = tmp_path / release
+        place.mkdir()
+        (place / "patched").write_bytes(bytes(0x260) + struct.pack("<I", size))
+        (place / "cmdline").write_text("quiet")
+    return called
+
+
+def test_the_window_is_kept_free_and_has_room_for_either_kernel(machine, tmp_path):
+    text = _frames.load("7.2.1", {"6.12.1", "7.2.1"})
+    insmod, begin, kexec = machine
+    assert insmod == ["insmod", f"{tmp_path}/6.12.1"]
+    start, end = (int(part, 16) for part in begin[2].split("-"))
+    assert begin[:2] == ["begin", "--keep-out"]
+    assert end - start >= 0x3000000 and start >= 0x1000000 and end <= 0x40000000
+    window = f"--kexec-syscall --mem-min={start:#x} --mem-max={end - 1:#x}"
+    assert kexec[1:4] == window.split()
+    assert kexec[-1] == "--command-line=quiet kup_ppp.table=0x5000,0x77"
+    # What the next boot's shell reads.
+    assert text == f"TABLE='0x5000,0x77'\nWINDOW='{window}'\n"
+
+
+def test_the_module_is_built_again_only_if_something_has_changed(monkeypatch, tmp_path):
+    source, place, made = tmp_path / "source", tmp_path / "place", []
+    source.mkdir()
+    place.mkdir()
+    (source / "main.c").write_text("one")
+
+    def make(command, timeout):
+        made.append(command[-1])
+        with open(f"{command[2]}/kup_ppp.ko", "w", encoding="ascii") as stream:
+            stream.write("module")
+
+    monkeypatch.setattr(_module, "SOURCE", str(source))
+    monkeypatch.setattr(_module, "run", make)
+    assert _module.build("7.2.1", str(place))
+    assert not _module.build("7.2.1", str(place))
+    (source / "main.c").write_text("two")
+    assert _module.build("7.2.1", str(place))
+    assert made == ["KERNEL=7.2.1"] * 2
+    assert (place / "kup_ppp.ko").read_text() == "module"
+
+
+SMAPS = """10000-12000 rw-p 00000000 00:00 0
+Size: 8 kB
+Swap:                  4 kB
+SwapPss:               0 kB
+20000-21000 rw-p 00000000 00:00 0
+Swap:                  0 kB
+"""
+
+
+def test_only_areas_with_something_swapped_out_are_read(tmp_path, monkeypatch):
+    (tmp_path / "smaps").write_text(SMAPS)
+    (tmp_path / "mem").write_bytes(b"")
+    read = []
+    monkeypatch.setattr(os, "pread", lambda _fd, size, address: read.append((address, size)))
+
+    class Process:
+        path = str(tmp_path)
+
+    _engine_ppp._bring_in(Process)
+    assert read == [(0x10000, 0x2000)]
+
+
+def test_what_the_page_daemon_says_is_the_cause(monkeypatch):
+    class Server:
+        def finish(self):
+            raise KupError("The disk is full.")
+
+    assert str(_paged.with_cause(Server(), "CRIU failed")) == "CRIU failed (The disk is full.)"
