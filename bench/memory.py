@@ -112,7 +112,7 @@ def table(sizes):
     lines = [
         f"{'MiB':>6}  {'way':<12}{'frozen':>9}{'ratio':>7}{'first answer':>14}{'ratio':>7}{'all in':>9}  wrong throughput"
     ]
-    for mib, cycles in sizes.items():
+    for mib, cycles in sorted(sizes.items()):
         plain = next((cycle for cycle in cycles if cycle["way"] == "criu"), cycles[0])
         for cycle in cycles:
             rates = [cycle["bytes_per_s_before"], cycle["bytes_per_s_after"]]
@@ -131,7 +131,7 @@ def plot(sizes, path):
     curves = ", ".join(f"'-' using 1:2 with linespoints title '{way}'" for way in ways)
     data = ""
     for way in ways:
-        for mib, cycles in sizes.items():
+        for mib, cycles in sorted(sizes.items()):
             data += "".join(f"{mib / 1024} {cycle['frozen_s']}\n" for cycle in cycles if cycle["way"] == way)
         data += "e\n"
     script = (

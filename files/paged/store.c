@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -23,6 +22,7 @@
 #include "object.h"
 #include "peer.h"
 #include "sum.h"
+#include "summer.h"
 #include "wire.h"
 
 /* Exists from the first byte of a round to its last: the store of a round that did not end cannot be built upon. */
@@ -56,6 +56,7 @@ struct round {
 	/* Of the object that pages are being received for; index into objects. */
 	size_t current;
 	struct object files;
+	struct summer summer;
 	size_t run_count;
 	uint64_t pages, parent_pages, lazy_pages, eager_pages;
 	/* Content written to the current segment since its writeback was started. */
@@ -167,27 +168,11 @@ static int receive_content(struct round *round, uint64_t address, uint64_t pages
 	return error > 0 ? lost_disk(round, "written") : error;
 }
 
-/* Sums of what has just been written, looked at where it lies: in the page cache. Within one segment. */
-static int sum_content(struct round *round, uint64_t address, uint64_t pages, uint64_t lazy)
+static int sum_content(struct round *round, const struct round_object *object, uint64_t address, uint64_t pages, uint64_t lazy)
 {
-	struct segment *segment = object_segment(&round->files, address);
+	const struct summer_job job = { object->type, object->id, address, pages, lazy };
 
-	while (segment && pages) {
-		uint64_t count = pages < SUMS_BATCH ? pages : SUMS_BATCH;
-		const uint8_t *content = mmap(NULL, count * PAGE_SIZE, PROT_READ, MAP_SHARED | MAP_POPULATE, segment->pages,
-					      segment_offset(address));
-
-		if (content == MAP_FAILED)
-			break;
-		for (uint64_t i = 0; i < count; i++)
-			round->sums[i] = page_sum(content + i * PAGE_SIZE, address + i * PAGE_SIZE) | lazy;
-		munmap((void *)content, count * PAGE_SIZE);
-		if (object_write_sums(&round->files, address, round->sums, count))
-			return lost_disk(round, "written");
-		address += count * PAGE_SIZE;
-		pages -= count;
-	}
-	return pages ? lost_disk(round, "read back") : 0;
+	return summer_add(&round->summer, &job) ? lost_disk(round, "read back") : 0;
 }
 
 static int remember_dirty(struct round *round, uint64_t address, uint64_t pages)
@@ -248,7 +233,7 @@ static int receive_run(struct round *round, const struct wire_request *request)
 		if (request->flags & PE_PARENT) {
 			if (check_parent(round, address, count))
 				return -1;
-		} else if (receive_content(round, address, count) || sum_content(round, address, count, lazy) ||
+		} else if (receive_content(round, address, count) || sum_content(round, object, address, count, lazy) ||
 			   remember_dirty(round, address, count)) {
 			return -1;
 		}
@@ -442,6 +427,8 @@ static int write_snapshot_id(struct round *round)
 /* All pages are here: make the round true, or say why it is not. */
 static int finish_round(struct round *round)
 {
+	if (summer_wait(&round->summer))
+		return lost_disk(round, "read back");
 	for (size_t i = 0; i < round->object_count; i++)
 		if (runs_sort(&round->objects[i].runs))
 			return fail("the page stream mentions pages of %s %" PRIu64 " twice", type_name(round->objects[i].type),
@@ -534,6 +521,7 @@ static int open_round(struct round *round)
 		return -1;
 	if ((round->store = open_private_directory(options->store)) < 0 || claim_store(round))
 		return -1;
+	round->summer.store = round->store;
 	round->buffer = take(BATCH * PAGE_SIZE);
 	round->sums = take(SUMS_BATCH * sizeof(*round->sums));
 	return 0;
@@ -541,6 +529,7 @@ static int open_round(struct round *round)
 
 static void close_round(struct round *round)
 {
+	summer_end(&round->summer);
 	object_close(&round->files);
 	for (size_t i = 0; i < round->object_count; i++)
 		runs_free(&round->objects[i].runs);
@@ -559,6 +548,7 @@ int store_round(const struct store_options *options)
 	int32_t status;
 	int result;
 
+	summer_init(&round.summer, -1);
 	result = open_round(&round) ? -1 : serve_requests(&round);
 	status = result;
 	/* CRIU waits for this only at the end; in the middle it learns of an error by the end of the connection. */
