@@ -10,6 +10,7 @@ still stopped processes as ordinary memory.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import struct
 import time
@@ -104,8 +105,8 @@ class Checkpoint(_engine_criu.Checkpoint):
         self._server = _paged.Server(["keep", "--images-dir", self.directory])
         # What is not written to from here on, CRIU takes for unchanged since its parent and does not read.
         for process in self.unit.processes:
-            with open(f"{process.path}/clear_refs", "w", encoding="ascii") as stream:
-                stream.write("4")
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended
+                _forget_writes(process)
         return [*self._server.options, "--track-mem", "--prev-images-dir", "before"], [self._server.socket]
 
     def freeze(self):
@@ -138,6 +139,11 @@ class Checkpoint(_engine_criu.Checkpoint):
     def restore_command(self, pidfile):
         # Nothing may run before its memory is back: files/node/restore lets it go on.
         return [*super().restore_command(pidfile), "--leave-stopped"]
+
+
+def _forget_writes(process):
+    with open(f"{process.path}/clear_refs", "w", encoding="ascii") as stream:
+        stream.write("4")
 
 
 def _swapped(process):

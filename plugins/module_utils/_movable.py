@@ -85,14 +85,18 @@ class _Examination:
         self.volatile = _volatile_devices()
 
     def result(self):
-        self._tree()
+        parents = {process.pid: int(process.status("PPid") or 0) for process in self.unit.processes}
         for process in self.unit.processes:
+            known_before = len(self.found.problems)
+            self._tree(process, parents)
             self._process(process)
             self._mappings(process)
             known = self._inet(process)
             for number, target in process.descriptors():
                 with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # closed since it was listed
                     self._descriptor(process, number, target, known)
+            if not process.exists:  # it has ended since: whatever seemed odd about it
+                del self.found.problems[known_before:]
         locks = read_text("/proc/locks", "").splitlines()
         self.found.file_locks = any(int(pid) in self.pids for pid in _lock_owners(locks))
         return self.found
@@ -101,19 +105,17 @@ class _Examination:
         who = f"{process.name}[{process.pid}]" if process else ""
         self.found.problems.append(Problem(self.unit.name, who, thing, why, advice))
 
-    def _tree(self):
-        parents = {process.pid: int(process.status("PPid") or 0) for process in self.unit.processes}
-        for process in self.unit.processes:
-            pid = process.pid
-            while pid in parents and pid != self.unit.main_pid:
-                pid = parents[pid]
-            if pid != self.unit.main_pid:
-                self._problem(
-                    process,
-                    "the process",
-                    f"is no descendant of the main process {self.unit.main_pid}",
-                    "only one tree of processes per unit can be moved, split the unit",
-                )
+    def _tree(self, process, parents):
+        pid = process.pid
+        while pid in parents and pid != self.unit.main_pid:
+            pid = parents[pid]
+        if pid != self.unit.main_pid:
+            self._problem(
+                process,
+                "the process",
+                f"is no descendant of the main process {self.unit.main_pid}",
+                "only one tree of processes per unit can be moved, split the unit",
+            )
 
     def _process(self, process):
         for kind, setting in (

@@ -25,6 +25,11 @@ class Process:
         self.path = f"{_PROC}/{pid}"
 
     @property
+    def exists(self):
+        """Whether it has not ended, or has and nobody has waited for it."""
+        return os.path.exists(self.path)
+
+    @property
     def name(self):
         """The command name (at most 15 characters)."""
         return read_text(f"{self.path}/comm", "?")
