@@ -50,12 +50,13 @@ def load(target, others):
     :returns: a text for the shell in the next boot: where they are, and where kernels may be loaded.
     :raises KupError: something refuses.
     """
+    drop()  # of a switch that was killed
     _module.load(_kexec.place(_kernels.running()))
     images = [f"{_kexec.place(release)}/{_IMAGE}" for release in {target, *others}]
     needed = max(_loadwindow.size(image, _kexec.initrd(os.path.dirname(image))) for image in images)
-    first, last = _loadwindow.choose(_loadwindow.ram(), needed + _BESIDE)
+    first, last = _loadwindow.emptiest(_loadwindow.ram(), needed + _BESIDE)
     table = _paged.ask("begin", "--keep-out", f"{first:x}-{last + 1:x}")["table"]
-    _kexec.unload()
+    _kexec.unload()  # first, for the memory that the staged one takes
     window = ["--kexec-syscall", f"--mem-min={first:#x}", f"--mem-max={last:#x}"]
     run(_kexec.load_command(f"{_kexec.place(target)}/{_IMAGE}", window, f"kup_ppp.table={table}"))
     return f"TABLE='{table}'\nWINDOW='{' '.join(window)}'\n"
@@ -71,4 +72,4 @@ def drop():
     if os.path.exists(_module.DEVICE):
         run([_paged.PROGRAM, "drop"], check=False)
         _kexec.unload()
-        run(["rmmod", _module.NAME], check=False)
+        run(["rmmod", _module.NAME], check=False)  # what it holds for other reasons, it keeps

@@ -6,7 +6,8 @@
 
 A decompressor puts the kernel at a random physical address. A patched image stays where kexec(8) puts it, which is always
 the same place: so a window is drawn by lot, and kexec(8) is held to it (``--mem-min``, ``--mem-max``, with kexec_load).
-Who keeps page frames for the next kernel keeps them out of the window: kexec does not ask whether it overwrites them.
+Who keeps page frames for the next kernel keeps them out of the window: kexec does not ask whether it overwrites them. What
+lies there has to be copied while the application stands still, so of several lots the emptiest is taken.
 """
 
 from __future__ import annotations
@@ -24,6 +25,10 @@ _LOWEST = 16 << 20
 _BESIDE = 4 << 20
 # struct memblock_region
 _REGION = 24
+_PAGE = 4096
+_LOTS = 16
+# /proc/kpageflags (Documentation/admin-guide/mm/pagemap.rst): 8 bytes for each page, bit 12 says that it is a process's own
+_ANONYMOUS = bytes(byte >> 4 & 1 for byte in range(256))
 
 
 def ram(iomem="/proc/iomem"):
@@ -49,6 +54,20 @@ def size(image, initrd=None, runs=0):
         stream.seek(0x260)  # init_size: what the kernel takes while it starts
         kernel = int.from_bytes(stream.read(4), "little")
     return kernel + (os.path.getsize(initrd) if initrd else 0) + runs * _REGION + _BESIDE
+
+
+def occupied(window, flags="/proc/kpageflags"):
+    """Number of pages in ``window`` (first byte, last byte) that hold processes' own memory."""
+    first, last = (address // _PAGE for address in window)
+    with open(flags, "rb", buffering=0) as stream:
+        stream.seek(first * 8)
+        read = stream.read((last - first + 1) * 8)
+    return read[1::8].translate(_ANONYMOUS).count(1)
+
+
+def emptiest(ranges, needed):
+    """The one of several windows (see `choose`) that the fewest pages of processes lie in."""
+    return min((choose(ranges, needed) for _lot in range(_LOTS)), key=occupied)
 
 
 def choose(ranges, needed, draw=secrets.randbelow):

@@ -54,3 +54,23 @@ def test_every_place_once():
 def test_no_place():
     with pytest.raises(KupError, match="has 64 MiB"):
         _loadwindow.choose([(0, 64 * MIB)], 63 * MIB)
+
+
+def test_pages_of_processes_are_counted_by_their_flag(tmp_path):
+    flags = tmp_path / "kpageflags"
+    anonymous, other = 1 << 12 | 1 << 5, 1 << 11 | 1 << 13 | 1
+    flags.write_bytes(struct.pack("<6Q", anonymous, other, anonymous, anonymous, other, anonymous))
+    assert _loadwindow.occupied((0x1000, 0x4FFF), str(flags)) == 2
+
+
+def test_the_emptiest_window_is_taken(monkeypatch):
+    seen = []
+
+    def occupied(window):
+        seen.append(window)
+        return abs(window[0] - 512 * MIB)
+
+    monkeypatch.setattr(_loadwindow, "occupied", occupied)
+    taken = _loadwindow.emptiest([(16 * MIB, 1024 * MIB)], 8 * MIB)
+    assert taken in seen and len(seen) > 1
+    assert occupied(taken) == min(map(occupied, list(seen)))

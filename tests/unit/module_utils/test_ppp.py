@@ -85,6 +85,7 @@ def machine(monkeypatch, tmp_path):
     monkeypatch.setattr(_frames._kernels, "running", lambda: "6.12.1")
     monkeypatch.setattr(_frames._module, "load", lambda directory: called.append(["insmod", directory]))
     monkeypatch.setattr(_frames._loadwindow, "ram", lambda: [(0x1000000, 0x40000000)])
+    monkeypatch.setattr(_frames._loadwindow, "occupied", lambda window: 0)
     monkeypatch.setattr(_frames._kexec, "unload", lambda: None)
     monkeypatch.setattr(_frames, "run", called.append)
 

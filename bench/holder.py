@@ -1,0 +1,71 @@
+"""An application that holds memory: half of it it changes all the time, of the other half it answers what is there.
+
+    holder.py MIB RATE     RATE pages are written per second
+
+"N\\n" on TCP port 7070 is answered by "N WORD\\n", the word that the first half's page number N begins with. `word` says what
+it must be.
+"""
+
+import mmap
+import random
+import socketserver
+import struct
+import sys
+import threading
+import time
+
+PORT = 7070
+PAGE = 4096
+WORD = struct.Struct("<Q")
+CHUNK = 256  # pages
+
+
+def word(page):
+    """Return what the page begins with, as a number."""
+    return page * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF
+
+
+def fill(memory):
+    """No page is like another, and none is empty."""
+    pages = len(memory) // PAGE
+    chunk = bytearray(random.randbytes(CHUNK * PAGE))
+    for start in range(0, pages, CHUNK):
+        for page in range(start, start + CHUNK):
+            WORD.pack_into(chunk, (page - start) * PAGE, word(page))
+        memory[start * PAGE : (start + CHUNK) * PAGE] = chunk
+
+
+def write(memory, rate):
+    pages = len(memory) // PAGE
+    due = time.monotonic()
+    while rate:
+        page = random.randrange(pages // 2, pages)
+        WORD.pack_into(memory, page * PAGE + 64, random.getrandbits(64))
+        due = max(due + 1 / rate, time.monotonic() - 1)
+        time.sleep(max(due - time.monotonic(), 0))
+
+
+class Answer(socketserver.StreamRequestHandler):
+    def handle(self):
+        for line in self.rfile:
+            page = int(line)
+            self.wfile.write(b"%d %d\n" % (page, WORD.unpack_from(self.server.memory, page * PAGE)[0]))
+
+
+class Server(socketserver.ThreadingTCPServer):
+    allow_reuse_address = True
+    daemon_threads = True
+
+
+def main():
+    size, rate = int(sys.argv[1]) << 20, float(sys.argv[2])
+    memory = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    fill(memory)
+    threading.Thread(target=write, args=(memory, rate), daemon=True).start()
+    with Server(("", PORT), Answer) as server:
+        server.memory = memory
+        server.serve_forever()
+
+
+if __name__ == "__main__":
+    main()
