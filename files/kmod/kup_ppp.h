@@ -39,9 +39,9 @@ struct kup_ppp_begin {
  * ranges ascend by (task, start).
  * EINVAL: a field or the order; ESRCH: no such process; EAGAIN: it is not stopped. Then nothing has happened.
  * EFAULT: from failed_at to failed_end there is memory of another kind, or none; all before failed_at is recorded, and the
- * next call may go on behind. (With failed_end 0: `ranges` is no such address, nothing has happened.)
- * Otherwise failed_at is the address, and only DROP is allowed afterwards (all else: EBUSY). ENODATA: no page (also: the zero
- * page); EBUSY: may be pinned for a device; ENOMEM; EINTR.
+ * next call may go on behind. The zero page is such memory. (With failed_end 0: `ranges` is no such address, nothing has happened.)
+ * Otherwise failed_at is the address, and only DROP is allowed afterwards (all else: EBUSY). ENODATA: no page; EBUSY: may be
+ * pinned for a device; ENOMEM; EINTR.
  */
 struct kup_ppp_record {
 	__s32 pid;   /* in the caller's pid namespace */

@@ -186,9 +186,9 @@ static pmd_t *find_pmd(struct mm_struct *mm, unsigned long address)
 
 static int take(struct page *page, struct page **into)
 {
-	/* A device's own memory does not outlive the kernel. */
+	/* The huge zero page is nobody's, and a device's own memory does not outlive the kernel. */
 	if (!PageAnon(page) || is_zone_device_page(page))
-		return -ENODATA;
+		return -EFAULT;
 	if (folio_maybe_dma_pinned(page_folio(page)))
 		return -EBUSY;
 	get_page(page);
@@ -232,10 +232,10 @@ static unsigned int take_pages(struct mm_struct *mm, unsigned long address, unsi
 	}
 	for (pte = first; !*error && address < end; address += PAGE_SIZE, pte++) {
 		/* PROT_NONE is present here; the zero page is special. */
-		if (pte_present(*pte) && !pte_special(*pte))
-			*error = take(pte_page(*pte), pages + number);
+		if (pte_present(*pte))
+			*error = pte_special(*pte) ? -EFAULT : take(pte_page(*pte), pages + number);
 		else
-			*error = pte_none(*pte) || pte_present(*pte) ? -ENODATA : ELSEWHERE;
+			*error = pte_none(*pte) ? -ENODATA : ELSEWHERE;
 		number += !*error;
 	}
 	pte_unmap_unlock(first, lock);
@@ -308,6 +308,7 @@ static int record_range(struct kup_session *session, struct mm_struct *mm, struc
 			absent = fetch(mm, address);
 			record->fetched++;
 		}
+		record->failed_end = absent == -EFAULT ? address + PAGE_SIZE : 0;
 		if (absent)
 			return absent == ELSEWHERE ? -ENODATA : absent;
 		cond_resched();

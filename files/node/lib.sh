@@ -38,6 +38,17 @@ mark() {
 	echo "$1 $(date +%s.%N) $boot_id" >>$state/timeline
 }
 
+# decide WORD: on or back, once for all units: do they run with the frames that were kept, or are these for another kernel?
+# Whoever comes second learns that it was decided otherwise.
+decide() {
+	ln -s "$1" $run/verdict 2>/dev/null || :
+	decided "$1"
+}
+
+decided() {
+	[ "$(readlink $run/verdict)" = "$1" ]
+}
+
 # hugepages_back: put the node's setting of huge pages back
 hugepages_back() {
 	[ -e $run/hugepages ] || return 0

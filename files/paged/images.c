@@ -275,10 +275,14 @@ static bool find_number(struct bytes message, const unsigned int *path, uint64_t
 	return true;
 }
 
-/* core_entry: 2 thread_info (1 clear_tid_addr, 2 gpregs (22 fs_base)), 3 tc (1 task_state), 5 thread_core (15 rseq_entry (1, 2)). */
+/*
+ * core_entry: 2 thread_info (1 clear_tid_addr, 2 gpregs (20 sp, 22 fs_base)), 3 tc (1 task_state),
+ * 5 thread_core (7 sas (1 ss_sp, 2 ss_size), 15 rseq_entry (1 pointer, 2 size)).
+ */
 int core_parse(const void *bytes, size_t size, const char *name, struct core *core)
 {
-	static const unsigned int clear_tid[] = { 2, 1, 0 }, fs_base[] = { 2, 2, 22, 0 }, state[] = { 3, 1, 0 },
+	static const unsigned int clear_tid[] = { 2, 1, 0 }, fs_base[] = { 2, 2, 22, 0 }, sp[] = { 2, 2, 20, 0 },
+				  altstack[] = { 5, 7, 1, 0 }, altstack_size[] = { 5, 7, 2, 0 }, state[] = { 3, 1, 0 },
 				  rseq[] = { 5, 15, 1, 0 }, rseq_size[] = { 5, 15, 2, 0 };
 	struct bytes image = { .at = bytes, .end = (const uint8_t *)bytes + size }, message;
 	uint64_t task_state = 0;
@@ -288,9 +292,11 @@ int core_parse(const void *bytes, size_t size, const char *name, struct core *co
 		return fail("%s is no core image of CRIU: its first words are not the expected ones", name);
 	if (!find_number(message, clear_tid, &core->clear_tid) || !find_number(message, fs_base, &core->fs_base) ||
 	    !find_number(message, rseq, &core->rseq) || !find_number(message, rseq_size, &core->rseq_size) ||
-	    !find_number(message, state, &task_state))
+	    !find_number(message, sp, &core->sp) || !find_number(message, altstack, &core->altstack) ||
+	    !find_number(message, altstack_size, &core->altstack_size) || !find_number(message, state, &task_state))
 		return fail("%s is broken", name);
-	if (core->clear_tid >= ADDRESS_END || core->rseq >= ADDRESS_END || core->rseq_size > PAGE_SIZE)
+	if (core->clear_tid >= ADDRESS_END || core->rseq >= ADDRESS_END || core->rseq_size > PAGE_SIZE ||
+	    core->altstack >= ADDRESS_END || core->altstack_size >= ADDRESS_END)
 		return fail("%s has addresses outside of user space", name);
 	core->stopped = task_state == TASK_STOPPED;
 	return 0;
@@ -404,7 +410,7 @@ int pagemap_write(int directory, enum object_type type, uint64_t id, uint32_t pa
 	snprintf(name, sizeof(name), "pagemap-%s%" PRIu64 ".img", type == OBJECT_SHMEM ? "shmem-" : "", id);
 	CLEANUP_FD int fd = openat(directory, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 
-	if (fd < 0 || write_all(fd, bytes, (size_t)(end - bytes)) || fdatasync(fd))
+	if (fd < 0 || write_all(fd, bytes, (size_t)(end - bytes)))
 		return fail_errno("the image %s cannot be written", name);
 	return 0;
 }

@@ -33,11 +33,13 @@ int pagemap_parse(const void *bytes, size_t size, const char *name, struct runs 
 /* Areas that CRIU restores on demand (criu/include/vma.h, vma_entry_can_be_lazy); the flags of the runs are PE_LAZY. */
 int mm_parse(const void *bytes, size_t size, const char *name, struct runs *lazy);
 
-/* Of a core-*.img, what tells which pages of the thread a restore itself writes to, and whether the process stood still. */
+/* Of a core-*.img, what tells which pages of the thread are written to before it runs, and whether the process stood still. */
 struct core {
 	uint64_t clear_tid;
 	uint64_t fs_base;
 	uint64_t rseq, rseq_size;
+	uint64_t sp;
+	uint64_t altstack, altstack_size;
 	bool stopped;
 };
 
@@ -47,7 +49,10 @@ int core_read(int directory, uint64_t thread, struct core *core);
 int pagemap_read(int directory, uint64_t task, struct runs *runs);
 int mm_read(int directory, uint64_t task, struct runs *lazy);
 
-/* The pagemap image and the (empty) file for its content, open for writing; -1 after saying why not. */
+/* CRIU's own page server numbers its pages images from here, so that they do not meet those of the dump. */
+#define PAGES_ID_BASE 0x10000u
+
+/* The pagemap image and the (empty) file for its content, open for writing; -1 after saying why not. Not synced. */
 int pagemap_write(int directory, enum object_type type, uint64_t id, uint32_t pages_id, const struct runs *runs);
 int pages_create(int directory, uint32_t pages_id);
 

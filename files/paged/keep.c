@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,10 +21,9 @@
 #include "images.h"
 #include "peer.h"
 
-#define OBJECTS_MAX 65536
-/* CRIU's own page server numbers its pages images from here, so that they do not meet those of the dump. */
-#define PAGES_ID_BASE 0x10000u
 #define BATCH 64
+/* More than the frame of a signal takes, with the largest registers that there are. */
+#define SIGNAL_FRAME (16 * 1024)
 
 struct kept {
 	enum object_type type;
@@ -149,21 +147,30 @@ static int serve_requests(struct keeping *keeping)
 	return -1;
 }
 
-/* Pages that a restore itself writes to, for one thread: in the new kernel they are there before any frame is installed. */
+static void add_range(struct runs *touched, uint64_t start, uint64_t end)
+{
+	if (start < end && end <= ADDRESS_END)
+		for (start &= -PAGE_SIZE; start < end; start += PAGE_SIZE)
+			runs_add(touched, start, 1, 0);
+}
+
+/*
+ * Pages of one thread that are written to before its frames are back, and so are there already: by the restore itself (thread id,
+ * rseq), and by a signal that comes before the one that stops it, whose frame is pushed on one of the stacks.
+ */
 static int add_touched(const struct keeping *keeping, uint64_t thread, struct runs *touched)
 {
+	uint64_t top;
 	struct core core;
 
 	if (core_read(keeping->images, thread, &core))
 		return -1;
-	if (core.clear_tid)
-		runs_add(touched, core.clear_tid & -PAGE_SIZE, 1, 0);
-	if (core.fs_base && core.fs_base < ADDRESS_END)
-		runs_add(touched, core.fs_base & -PAGE_SIZE, 1, 0);
-	if (core.rseq) {
-		runs_add(touched, core.rseq & -PAGE_SIZE, 1, 0);
-		runs_add(touched, (core.rseq + core.rseq_size) & -PAGE_SIZE, 1, 0);
-	}
+	top = core.altstack + core.altstack_size;
+	add_range(touched, core.clear_tid, core.clear_tid ? core.clear_tid + 8 : 0);
+	add_range(touched, core.fs_base, core.fs_base ? core.fs_base + 8 : 0);
+	add_range(touched, core.rseq, core.rseq + core.rseq_size);
+	add_range(touched, core.sp < SIGNAL_FRAME ? 0 : core.sp - SIGNAL_FRAME, core.sp);
+	add_range(touched, core.altstack_size < SIGNAL_FRAME ? core.altstack : top - SIGNAL_FRAME, top);
 	return 0;
 }
 
@@ -187,41 +194,44 @@ static int find_touched(const struct keeping *keeping, uint64_t task, struct run
 	return result;
 }
 
-static int by_number(const void *a, const void *b)
+static int by_address(const void *a, const void *b)
 {
-	uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
+	uint64_t one = ((const struct run *)a)->address, other = ((const struct run *)b)->address;
 
 	return one < other ? -1 : one > other;
-}
-
-/* `all` in two: pages that are `touched`, and the others. */
-static void divide(const struct runs *all, const struct runs *touched, struct runs *image, struct runs *plain)
-{
-	CLEANUP_FREE uint64_t *pages = take((touched->count + 1) * sizeof(*pages));
-	size_t next = 0;
-
-	for (size_t i = 0; i < touched->count; i++)
-		pages[i] = touched->list[i].address;
-	qsort(pages, touched->count, sizeof(*pages), by_number);
-	for (size_t i = 0; i < all->count; i++) {
-		uint64_t at = all->list[i].address, end = at + all->list[i].pages * PAGE_SIZE;
-
-		for (; next < touched->count && pages[next] < end; next++) {
-			if (pages[next] < at)
-				continue;
-			if (pages[next] > at)
-				runs_add(plain, at, (pages[next] - at) / PAGE_SIZE, 0);
-			runs_add(image, pages[next], 1, PE_PRESENT);
-			at = pages[next] + PAGE_SIZE;
-		}
-		if (at < end)
-			runs_add(plain, at, (end - at) / PAGE_SIZE, 0);
-	}
 }
 
 static uint64_t run_end(const struct run *run)
 {
 	return run->address + run->pages * PAGE_SIZE;
+}
+
+/* `all` in two: pages in one of the `areas`, and the others. Areas ascend, and may overlap. */
+static void divide(const struct runs *all, const struct runs *areas, struct runs *inside, struct runs *outside)
+{
+	size_t first = 0;
+
+	for (size_t i = 0; i < all->count; i++) {
+		uint64_t at = all->list[i].address, end = run_end(&all->list[i]);
+
+		for (size_t k = first; k < areas->count && areas->list[k].address < end; k++) {
+			uint64_t from = areas->list[k].address, to = run_end(&areas->list[k]);
+
+			/* Whole areas that lie before this run lie before the later ones, too. */
+			if (to <= at) {
+				first = k == first ? k + 1 : first;
+				continue;
+			}
+			if (from > at)
+				runs_add(outside, at, (from - at) / PAGE_SIZE, PE_PRESENT);
+			else
+				from = at;
+			at = to < end ? to : end;
+			runs_add(inside, from, (at - from) / PAGE_SIZE, PE_PRESENT);
+		}
+		if (at < end)
+			runs_add(outside, at, (end - at) / PAGE_SIZE, PE_PRESENT);
+	}
 }
 
 static int refused(uint64_t task, uint64_t address)
@@ -296,17 +306,26 @@ static int copy_content(struct keeping *keeping, const struct kept *object, cons
 
 static int keep_task(struct keeping *keeping, struct kept *object, uint32_t task)
 {
-	struct runs touched = { 0 }, image = { 0 }, plain = { 0 };
-	int result = find_touched(keeping, object->id, &touched);
+	struct runs areas = { 0 }, touched = { 0 }, image = { 0 }, private = { 0 }, plain = { 0 };
+	/* Not only what the module would refuse: the vdso of the kernel before is ordinary memory, and CRIU needs it early. */
+	int result = mm_read(keeping->images, object->id, &areas) || find_touched(keeping, object->id, &touched);
 
 	if (!result) {
-		divide(&object->runs, &touched, &image, &plain);
-		result = record(keeping, object, task, &plain, &image) || runs_sort(&image) ||
-			 copy_content(keeping, object, &image);
+		if (touched.count)
+			qsort(touched.list, touched.count, sizeof(*touched.list), by_address);
+		divide(&object->runs, &areas, &private, &image);
+		divide(&private, &touched, &image, &plain);
+		result = record(keeping, object, task, &plain, &image);
+		if (!result && runs_sort(&image))
+			result = fail("pages of process %" PRIu64 " would be in its images twice", object->id);
+		if (!result)
+			result = copy_content(keeping, object, &image);
 	}
 	runs_free(&object->runs);
 	object->runs = image;
+	runs_free(&areas);
 	runs_free(&touched);
+	runs_free(&private);
 	runs_free(&plain);
 	return result ? -1 : 0;
 }

@@ -5,6 +5,9 @@
 
 #include "wire.h"
 
+/* Processes and pieces of shared memory in one tree; more is a broken or hostile sender. */
+#define OBJECTS_MAX 65536
+
 struct peer {
 	int socket;
 	enum wire_form form;

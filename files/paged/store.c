@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,15 +26,12 @@
 
 /* Exists from the first byte of a round to its last: the store of a round that did not end cannot be built upon. */
 #define UNFINISHED_FILE "unfinished"
-#define OBJECTS_MAX 65536
 #define RUNS_MAX ((size_t)1 << 24)
 /* Pages that are read back, checked and copied in one go. */
 #define BATCH 64
 #define SUMS_BATCH 8192
 /* Bytes after which the disk is told to start writing, so that the last sync is short. */
 #define WRITEBACK_BYTES ((uint64_t)8 << 20)
-/* CRIU's own page server numbers its pages images from here, so that they do not meet those of the dump. */
-#define PAGES_ID_BASE 0x10000u
 
 struct round_object {
 	enum object_type type;

@@ -17,7 +17,7 @@ static int sum_batch(struct object *files, const struct summer_job *job, uint64_
 
 	if (!segment)
 		return -1;
-	/* Where it lies: in the page cache. */
+	/* Where it lies: in the page cache. Should it be gone from there and the disk fail, we are killed, as for any error. */
 	content = mmap(NULL, count * PAGE_SIZE, PROT_READ, MAP_SHARED | MAP_POPULATE, segment->pages, segment_offset(address));
 	if (content == MAP_FAILED)
 		return -1;

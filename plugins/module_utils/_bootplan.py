@@ -12,7 +12,7 @@ record says so. Nothing of it is in /etc: once the record moves on, a ``systemct
     boot/N/pages/     services that bring in memory after the restore, needed until it is in place
     boot/N/trial/     units of the new kernel until commit: the deadline
     boot/N/last-pid   the highest process id in use: the new boot counts from there
-    boot/N/frames     engine ppp: where the kept page frames are (`_frames.text`)
+    boot/N/frames     engine ppp: where the kept page frames are (`_frames.load`)
     boot/N/hold.nft   the packets to hold
     boot/N/links      interfaces of the saved connections: hardware address, name, modules
     boot/N/addresses  what to give them, for ``ip -batch``

@@ -15,6 +15,9 @@ from ._errors import KupError
 from ._files import make_directory
 from ._paths import RUNTIME
 
+# Less than what files/node/hook holds a tree for.
+_HELD = 840
+
 
 class Dump:
     """A running dump of one unit into ``directory``.
@@ -27,6 +30,7 @@ class Dump:
 
     def __init__(self, unit, findings, directory, words=(), descriptors=()):
         self.unit, self.directory = unit, directory
+        self._frozen_until = 0.0
         make_directory(directory)
         for name in ("dumped", "verdict"):
             os.mkfifo(f"{directory}/{name}", 0o600)
@@ -55,6 +59,7 @@ class Dump:
         while True:
             try:
                 if os.read(self._dumped, 64):
+                    self._frozen_until = time.monotonic() + _HELD
                     return
             except BlockingIOError:
                 pass
@@ -64,6 +69,14 @@ class Dump:
             if time.monotonic() > deadline:
                 raise KupError(f"The dump of {self.unit.name} took too long; {self.directory}/dump.log tells where.")
             time.sleep(0.005)
+
+    def check(self):
+        """:raises KupError: the tree may have gone on since; the images are not its state any more."""
+        if self._process.poll() is not None or time.monotonic() > self._frozen_until:
+            raise KupError(
+                f"{self.unit.name} was to be frozen until the jump, which took more than {_HELD} s or CRIU has ended; "
+                f"{self.directory}/dump.log may tell."
+            )
 
     def let_go(self):
         """Make CRIU undo its work on the tree; wait until it runs again."""

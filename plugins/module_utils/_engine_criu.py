@@ -89,6 +89,10 @@ class Checkpoint:
         """
         self._dump.wait(deadline)
 
+    def check(self):
+        """:raises KupError: the application may run again, what was dumped is not its state any more."""
+        self._dump.check()
+
     def let_go(self):
         """Make the application go on as if nothing had been."""
         if self._dump:

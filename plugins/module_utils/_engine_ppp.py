@@ -11,7 +11,9 @@ still stopped processes as ordinary memory.
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
+import re
 import struct
 import time
 from importlib.util import find_spec
@@ -23,7 +25,11 @@ from ._files import make_directory, read_text
 _FEATURE = "mem_dirty_track"
 _OLDEST = (6, 1)
 _INVENTORY_MAGIC = 0x58313116  # criu/include/magic.h
-_CHUNK = 1 << 20
+_PAGE = 4096
+_CHUNK = 1 << 16  # pages
+# /proc/PID/pagemap: 8 bytes for each page, bit 62 says that it is swapped out
+_SWAPPED = bytes(byte >> 6 & 1 for byte in range(256))
+_HUGE = "/sys/kernel/mm/transparent_hugepage/hugepages-*/enabled"
 
 
 def obstacles(images, daemon):
@@ -42,6 +48,11 @@ def obstacles(images, daemon):
         found.append(
             "The kernel is locked down (Secure Boot): it takes neither a patched image nor an unsigned module."
         )
+    # Those follow the node's setting, which is off while memory is put back, unless they have one of their own.
+    always = [path.split("/")[-2] for path in glob.glob(_HUGE) if "[always]" in read_text(path, "")]
+    found += [
+        f"Huge pages of another size are always made ({name}); write 'inherit' to that setting." for name in always
+    ]
     return found + list(filter(None, [_criu.check(_FEATURE)]))
 
 
@@ -73,11 +84,23 @@ def seal(parts):
     for part in parts:
         task = part.keep(task)
     table = _frames.complete()
+    _check_copies(table)
     for part in parts:
         part.table = table
 
 
 give_up = _frames.drop
+
+
+def _check_copies(table):
+    """:raises KupError: pages that several processes share copy-on-write do not fit into memory, once for each of them."""
+    shared = table["pages"] - (table["frames"] - table["own"])
+    free = int(re.search(r"^MemAvailable:\s*(\d+)", read_text("/proc/meminfo"), re.M).group(1)) << 10
+    if shared * _PAGE > free:
+        raise KupError(
+            f"The processes share {shared * _PAGE >> 20} MiB copy-on-write, of which each would get its own, but only "
+            f"{free >> 20} MiB of memory are available; use the engine foam."
+        )
 
 
 class Checkpoint(_engine_criu.Checkpoint):
@@ -129,9 +152,18 @@ class Checkpoint(_engine_criu.Checkpoint):
         if self._server:
             self._server.end()
 
-    # The process stands still until its memory is back. systemd's SIGTERM comes with SIGCONT: it would run without.
-    # And a closed device policy holds for whoever is in the unit's control group, also for the one who puts it back.
-    service_lines = "KillSignal=SIGKILL\nPrivateDevices=no\nDevicePolicy=auto\nDeviceAllow=\n"
+    # The process stands still until its memory is back. systemd's SIGTERM comes with SIGCONT, and a CRIU that is killed lets it
+    # go: it would run without. A closed device policy holds for whoever is in the control group, also for who puts it back.
+    service_lines = """KillMode=control-group
+KillSignal=SIGKILL
+FinalKillSignal=SIGKILL
+SendSIGKILL=yes
+TimeoutStartFailureMode=kill
+OOMScoreAdjust=-1000
+PrivateDevices=no
+DevicePolicy=auto
+DeviceAllow=
+"""
 
     def told(self):
         return {**self._kept, "table": self.table}
@@ -151,19 +183,29 @@ def _swapped(process):
 
 
 def _bring_in(process):
-    """Read all areas of which something is swapped out, as the process itself would."""
-    area = None
+    """Read each page that is swapped out, as the process itself would."""
     with open(f"{process.path}/mem", "rb", buffering=0) as memory:
+        for page in _swapped_pages(process):
+            with contextlib.suppress(OSError):  # given back meanwhile
+                os.pread(memory.fileno(), 1, page * _PAGE)
+
+
+def _swapped_pages(process):
+    """Numbers of the virtual pages that are swapped out, in areas of which ``smaps`` says that some are."""
+    area = None
+    with open(f"{process.path}/pagemap", "rb", buffering=0) as pagemap:
         for line in read_text(f"{process.path}/smaps", "").splitlines():
             first, _space, rest = line.partition(" ")
             if "-" in first and not first.endswith(":"):
-                area = [int(part, 16) for part in first.split("-")]
+                area = [int(part, 16) // _PAGE for part in first.split("-")]
             elif first == "Swap:" and int(rest.split()[0]):
-                for address in range(area[0], area[1], _CHUNK):
-                    try:
-                        os.pread(memory.fileno(), min(_CHUNK, area[1] - address), address)
-                    except OSError:  # given back meanwhile
-                        break
+                for start in range(area[0], area[1], _CHUNK):
+                    entries = os.pread(pagemap.fileno(), min(_CHUNK, area[1] - start) * 8, start * 8)
+                    flags = entries[7::8].translate(_SWAPPED)
+                    at = flags.find(1)
+                    while at >= 0:
+                        yield start + at
+                        at = flags.find(1, at + 1)
 
 
 def inventory(uptime):

@@ -39,6 +39,8 @@ def stage(release):
     if sentence:
         raise KupError(sentence)
     _kernelimage.write(kernel, f"{directory}/{_IMAGE}")
+    run(_kexec.load_command(f"{directory}/{_IMAGE}", ["--kexec-syscall"]))  # the proof that it can be loaded
+    _kexec.unload()
     write_file(f"{directory}/{_IMAGE}.source", wanted + "\n")
     return True
 

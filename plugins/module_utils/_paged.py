@@ -65,10 +65,10 @@ class Server:
         self._theirs.close()
 
     def finish(self, word=""):
-        """Wait for the end; returns what the program says of itself, a dict with ``pages`` and ``bytes`` received, among others.
+        """Wait for the end; returns what the program says of itself, a dict.
 
         :param word: for its standard input.
-        :raises KupError: the pages are not all stored.
+        :raises KupError: it has failed.
         """
         self.connected()
         try:
@@ -78,7 +78,7 @@ class Server:
             raise KupError(f"The page daemon did not end within {_ENDING} s of CRIU.") from error
         if self._process.returncode != 0:
             last = (complaint.strip().splitlines() or [f"exit code {self._process.returncode}"])[-1]
-            raise KupError(f"The page daemon could not store the memory: {last}")
+            raise KupError(f"The page daemon has failed: {last}")
         return json.loads(said)
 
     def end(self):

@@ -10,6 +10,7 @@ the frozen trees in its post-dump stage and lets them run again when told so.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -38,9 +39,9 @@ def depart(record, target, phase):
     try:
         _flow.wait(_PATIENCE)
         parts += _parts(record, number)
-        frames = engine.load(record, target)
         if phase == "switching":
             _record.advance(record, "checkpointing")
+        frames = engine.load(record, target)
         took_time = [part.approach() for part in parts]
         if any(took_time):
             _examine(parts)  # what was found before has had time to change
@@ -65,13 +66,14 @@ def depart(record, target, phase):
         write_file(MEMORY, json.dumps({part.unit.name: part.told() for part in parts}))
         _timeline.mark("planned")
         os.sync()
+        for part in parts:
+            part.check()
         _record.advance(record, phase, record["REASON"])
         _kexec.execute()
     except BaseException as error:
-        engine.give_up()
-        for part in parts:
-            part.let_go()
-        _hold.release()
+        for undo in (engine.give_up, *(part.let_go for part in parts), _hold.release):
+            with contextlib.suppress(KupError, OSError):  # whatever cannot be undone, the rest can
+                undo()
         _timeline.mark("given-up")
         # The way back that was given up leaves a trial; the way forth that was given up leaves nothing to do.
         if before != "trial":

@@ -20,25 +20,27 @@
 /* ---- what cannot be recorded ---- */
 
 #define UNTOUCHED 0x300000000000ul
+#define ONLY_READ 0x304000000000ul
 #define LOCKED 0x310000000000ul
 #define PINNED 0x320000000000ul
 #define ODD_PAGES 4
 
 static void make_odd_areas(void)
 {
-	static const uint64_t starts[] = { UNTOUCHED, LOCKED, PINNED };
+	static const uint64_t starts[] = { UNTOUCHED, LOCKED, PINNED, ONLY_READ };
 	struct io_uring_params parameters = {};
 	struct iovec pinned = { (void *)(PINNED + 2 * PAGE), PAGE };
 	int ring;
 
-	for (unsigned int i = 0; i < 3; i++) {
+	for (unsigned int i = 0; i < 4; i++) {
 		void *at = mmap((void *)starts[i], ODD_PAGES * PAGE, PROT_READ | PROT_WRITE,
 				MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 
 		require(at == (void *)starts[i], "mmap");
-		if (starts[i] != UNTOUCHED)
+		if (starts[i] != UNTOUCHED && starts[i] != ONLY_READ)
 			memset(at, 1, ODD_PAGES * PAGE);
 	}
+	require(!*(volatile char *)(ONLY_READ + PAGE), "zeros");
 	require(!mlock((void *)LOCKED, ODD_PAGES * PAGE), "mlock");
 	ring = syscall(SYS_io_uring_setup, 4, &parameters);
 	require(ring >= 0 && !syscall(SYS_io_uring_register, ring, IORING_REGISTER_BUFFERS, &pinned, 1), "io_uring");
@@ -151,6 +153,7 @@ static void refusals(int device)
 	refused_order(device);
 	refused_fields(device, odd);
 	refused_page(device, odd, UNTOUCHED, ODD_PAGES, ENODATA, UNTOUCHED, "pages that do not exist");
+	refused_page(device, odd, ONLY_READ + PAGE, 1, EFAULT, ONLY_READ + PAGE, "the zero page");
 	refused_page(device, odd, LOCKED, ODD_PAGES, EFAULT, LOCKED, "locked memory");
 	refused_page(device, odd, PINNED, ODD_PAGES, EBUSY, PINNED + 2 * PAGE, "a page that is pinned");
 	refused_page(device, odd, PINNED, ODD_PAGES + 1, EBUSY, PINNED + 2 * PAGE, "a page that is pinned, before a hole");

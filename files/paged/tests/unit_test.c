@@ -38,7 +38,7 @@ static void test_core(void)
 	memcpy(bytes, core_image, sizeof(bytes));
 	CHECK(!core_parse(bytes, sizeof(bytes), "core", &core));
 	CHECK(core.clear_tid == 0xfff05210 && core.fs_base == 0xfff04200 && core.stopped);
-	CHECK(core.rseq == 0xfff05360 && core.rseq_size == 32);
+	CHECK(core.rseq == 0xfff05360 && core.rseq_size == 32 && core.sp == 0x1000 && !core.altstack_size);
 	/* Cut off, of another kind, and with a field that is longer than its message. */
 	CHECK(core_parse(bytes, sizeof(bytes) - 1, "core", &core));
 	bytes[4] ^= 1;

@@ -146,17 +146,34 @@ Swap:                  0 kB
 """
 
 
-def test_only_areas_with_something_swapped_out_are_read(tmp_path, monkeypatch):
+def test_only_pages_that_are_swapped_out_are_read(tmp_path, monkeypatch):
     (tmp_path / "smaps").write_text(SMAPS)
-    (tmp_path / "mem").write_bytes(b"")
-    read = []
-    monkeypatch.setattr(os, "pread", lambda _fd, size, address: read.append((address, size)))
+    present, swapped = 1 << 63, 1 << 62
+    with open(tmp_path / "pagemap", "wb") as stream:
+        stream.seek(0x10 * 8)
+        stream.write(struct.pack("<QQ", present, swapped | 7))
+    with open(tmp_path / "mem", "wb") as stream:
+        stream.truncate(0x30000)
+    read, pread = [], os.pread
+
+    def note(descriptor, size, offset):
+        read.append((size, offset))
+        return pread(descriptor, size, offset)
+
+    monkeypatch.setattr(os, "pread", note)
 
     class Process:
         path = str(tmp_path)
 
     _engine_ppp._bring_in(Process)
-    assert read == [(0x10000, 0x2000)]
+    assert read == [(16, 0x10 * 8), (1, 0x11000)]
+
+
+def test_pages_that_are_shared_need_room_for_the_copies(monkeypatch):
+    monkeypatch.setattr(_engine_ppp, "read_text", lambda path: "MemTotal: 90000 kB\nMemAvailable:   40960 kB\n")
+    _engine_ppp._check_copies({"pages": 30000, "frames": 20010, "own": 10})
+    with pytest.raises(KupError, match="share 47 MiB copy-on-write.* only 40 MiB"):
+        _engine_ppp._check_copies({"pages": 32032, "frames": 20010, "own": 10})
 
 
 def test_what_the_page_daemon_says_is_the_cause(monkeypatch):
