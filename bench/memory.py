@@ -22,7 +22,7 @@ sys.path.insert(0, str(REPO / "molecule/lab"))
 
 from command import LabError, say  # noqa: E402
 from fleet import lab_verb  # noqa: E402
-from lab import Lab  # noqa: E402
+from lab import STATE, Lab  # noqa: E402
 
 NAME = "bench-memory"
 OUT = REPO / "build" / "bench"
@@ -66,8 +66,11 @@ def measure(mib, args):
             words += ["--throughput", args.throughput, "--throughput-ways", THROUGHPUT]
         words += ["--place", "/var/lib/on-node", "--pmem", PMEM]
         command = ["python3", "/root/bench/on_node.py", *map(str, words)]
-        return list(_run(lab.ssh(machine, command)))
+        # All processors and the disk are at work: nobody may answer for a while.
+        return list(_run(lab.ssh(machine, command, silence=300)))
     finally:
+        for log in (STATE / NAME).glob("*.serial.log"):
+            shutil.copy(log, OUT)
         lab_verb("down", "--name", NAME)
 
 

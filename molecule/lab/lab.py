@@ -50,10 +50,11 @@ class Lab:
     def start(self, machine):
         machine.start(network.namespace(self.name), self.record["mem"], self.record["cpus"])
 
-    def ssh(self, machine, command):
+    def ssh(self, machine, command, silence=15):
+        """Return the argv of COMMAND on a node, given up after so many seconds without a sign of life."""
         # A node that switches kernels in the middle of a command never closes the connection.
         return ["ssh", *inventory.ssh_arguments(self.state, self.name), "-o", "ConnectTimeout=5",
-                "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3",
+                "-o", "ServerAliveInterval=5", "-o", f"ServerAliveCountMax={silence // 5}",
                 f"root@{machine.node['address']}", *command]  # fmt: skip
 
     def wait(self, machine, seconds):
