@@ -56,7 +56,7 @@ def node(mib):
     lab_verb("down", "--name", NAME)
     try:
         lab_verb(
-            "up", "--name", NAME, "--nodes", 1, "--mem", mib + mib // 4 + SYSTEM_MIB, "--cpus", 2, "--headers",
+            "up", "--name", NAME, "--nodes", 1, "--mem", mib + mib // 4 + SYSTEM_MIB, "--cpus", 2, "--module",
             "--disk", 8 + 4 * mib // 1024, "--release", "13", "--from", "6.12", "--to", "7.2", "--criu", "next",
         )  # fmt: skip
         yield Lab(NAME)

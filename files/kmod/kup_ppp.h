@@ -14,6 +14,9 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
+/* Of these calls and of the table: who is built for another one does not fit. */
+#define KUP_PPP_VERSION "1.0"
+
 #define KUP_PPP_KEEP_OUT_MAX 16
 #define KUP_PPP_RANGES_MAX 4096
 #define KUP_PPP_PARTS_MAX 256

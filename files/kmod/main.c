@@ -241,4 +241,5 @@ module_init(start);
 module_exit(end);
 MODULE_DESCRIPTION("Applications' page frames across a change of the kernel");
 MODULE_AUTHOR("the kup.fleet authors");
+MODULE_VERSION(KUP_PPP_VERSION);
 MODULE_LICENSE("GPL");

@@ -27,6 +27,8 @@ SOURCES = [
     "image/finish.sh",
     "image/grub.cfg",
 ]
+# What an image with the kernel module is made of besides.
+KERNEL_MODULE = [HERE / "image/module.sh", *rootfs.REPO.glob("files/kmod/*"), rootfs.REPO / "files/stub/table.h"]
 KEEP_DAYS = 14
 
 
@@ -39,7 +41,7 @@ def cache():
 
 def _digest(wish):
     text = json.dumps(wish, sort_keys=True)
-    for name in SOURCES:
+    for name in SOURCES + (sorted(map(str, KERNEL_MODULE)) if wish["module"] else []):
         text += (HERE / name).read_text(encoding="utf-8")
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
@@ -47,7 +49,7 @@ def _digest(wish):
 def ensure(wish):
     """Return (path of the raw base image, facts about it) for WISH, building it if the cache does not hold it.
 
-    WISH: release, from, to (series), criu (release|next), target (installed|repo), initrd (none|host), headers (bool),
+    WISH: release, from, to (series), criu (release|next), target (installed|repo), initrd (none|host), module (bool),
     disk (GiB).
     The series are looked up on the mirror when the image is built; remove the cache to move on to newer kernels.
     """

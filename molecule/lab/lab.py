@@ -126,7 +126,7 @@ def refuse_unless_fit(args):
 
 def up(args):
     refuse_unless_fit(args)
-    wish = {key: getattr(args, key) for key in ("release", "from", "to", "criu", "target", "initrd", "headers", "disk")}
+    wish = {key: getattr(args, key) for key in ("release", "from", "to", "criu", "target", "initrd", "module", "disk")}
     base, facts = image.ensure(wish)
     state = state_of(args.name)
     shutil.rmtree(state, ignore_errors=True)
@@ -265,7 +265,7 @@ def parser():
         help="is the target kernel installed, or only installable",
     )
     sub.add_argument(
-        "--headers", action="store_true", help="what kernel modules are built with is installed (engine ppp)"
+        "--module", action="store_true", help="the kernel module of engine ppp is installed for both kernels"
     )
     sub.add_argument(
         "--initrd", choices=("none", "host"), default="none", help="do the kernels boot with a host-only initramfs"

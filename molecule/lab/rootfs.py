@@ -9,6 +9,7 @@ import mirror
 from command import TIED, LabError, run, say
 
 HERE = pathlib.Path(__file__).resolve().parent
+REPO = HERE.parents[1]
 # In the image: what the lab itself put there.
 OWN = "var/lib/kup-lab"
 
@@ -63,7 +64,7 @@ def _skeleton(root, plan):
     _write(root / "etc/default/grub.d/lab.cfg", (HERE / "image/grub.cfg").read_text(encoding="utf-8"))
     _write(root / f"{OWN}/preseed", PRESEED)
     _write(root / f"{OWN}/from-release", plan["from"].release + "\n")
-    for script in ("customize.sh", "finish.sh"):
+    for script in ("customize.sh", "finish.sh", "module.sh"):
         _write(root / OWN / script, (HERE / "image" / script).read_text(encoding="utf-8"), 0o755)
     (root / f"{OWN}/repo").mkdir()
     _write(root / "etc/apt/preferences.d/lab-pins", _pins(plan))
@@ -118,6 +119,10 @@ def _hooks(plan, skeleton, packages_later):
         yield f"--customize-hook={fetch}"
     yield f'--customize-hook=/usr/bin/python3 {HERE / "rootfs.py"} "$1"/{OWN}/repo'
     yield f'--customize-hook=chroot "$1" sh /{OWN}/customize.sh'
+    if plan["module"]:
+        files = " ".join(f"{REPO}/files/{name}" for name in ("kmod", "stub/table.h"))
+        yield f'--customize-hook=cp -r {files} "$1"/{OWN}/'
+        yield f'--customize-hook=chroot "$1" sh /{OWN}/module.sh'
     if plan["initrd"] == "none":
         yield '--customize-hook=rm -f "$1"/boot/initrd.img-*'
 
@@ -128,8 +133,8 @@ def build(plan, root, work):
     skeleton.mkdir()
     _skeleton(skeleton, plan)
     packages = [*PACKAGES, plan["from"].package] + ([] if plan["release"] == "12" else [PYCRIU])
-    if plan["headers"]:
-        packages += ["make", *(plan[key].package.replace("image", "headers", 1) for key in ("from", "to"))]
+    if plan["module"]:
+        packages += ["make", *(plan[key].package.replace("image", "module", 1) for key in ("from", "to"))]
     later = [plan["to"].package] if plan["target"] == "repo" else []
     if not later:
         packages.append(plan["to"].package)

@@ -60,8 +60,10 @@ def kernel_obstacles(release, daemon):
     """What the kernel ``release`` lacks: sentences."""
     if _criu.numbers(release)[:2] < _OLDEST:
         return [f"Kernel {release} is older than 6.1, the oldest that the module {_module.NAME} knows."]
-    if daemon and not _module.headers(release):
-        return [f"The headers of kernel {release} are missing; install linux-headers-{release}."]
+    if daemon and not _module.headers(release) and not _module.installed(release):
+        return [
+            f"Kernel {release} has neither the module {_module.NAME} nor headers to build it with; install linux-headers-{release}."
+        ]
     return []
 
 

@@ -24,14 +24,14 @@ _BESIDE = 16 << 20
 
 
 def stage(release):
-    """Patch the staged kernel ``release`` and build the module for it; returns whether anything was written.
+    """Patch the staged kernel ``release`` and have its module; returns whether anything was written.
 
     :raises KupError: the kernel is not as expected, or the module cannot be built.
     """
     directory = _kexec.place(release)
     source = read_text(f"{directory}/staged", "").splitlines()[0]  # the image that was copied, in _kexec.stage
     wanted = f"{source} {_kernelimage.code_digest()}"
-    built = _module.build(release, directory)
+    built = _module.stage(release, directory)
     if read_text(f"{directory}/{_IMAGE}.source") == wanted:
         return built
     kernel = _kernelimage.read(f"{directory}/vmlinuz")

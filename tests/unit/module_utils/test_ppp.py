@@ -1,7 +1,10 @@
 """Pure parts of the engine ppp: CRIU's empty parent, what a kernel needs, how kernels are loaded, what is swapped out."""
 
 import os
+import pathlib
+import re
 import struct
+import types
 
 import pytest
 
@@ -29,12 +32,20 @@ def test_kernels_that_the_module_knows(release, fits):
     assert (not _engine_ppp.kernel_obstacles(release, daemon=False)) == fits
 
 
+@pytest.fixture(autouse=True)
+def no_module(monkeypatch):
+    monkeypatch.setattr(_module, "installed", lambda release: None)
+
+
 def test_a_kernel_without_headers(monkeypatch):
     monkeypatch.setattr(_module, "headers", lambda release: release != "7.2.1-cloud-amd64")
     assert _engine_ppp.kernel_obstacles("6.12.1-cloud-amd64", daemon=True) == []
     assert _engine_ppp.kernel_obstacles("7.2.1-cloud-amd64", daemon=False) == []
     (sentence,) = _engine_ppp.kernel_obstacles("7.2.1-cloud-amd64", daemon=True)
-    assert sentence == "The headers of kernel 7.2.1-cloud-amd64 are missing; install linux-headers-7.2.1-cloud-amd64."
+    assert sentence.endswith("install linux-headers-7.2.1-cloud-amd64.")
+    monkeypatch.setattr(_module, "installed", lambda release: "/lib/modules/x.ko")
+    assert _engine_ppp.kernel_obstacles("7.2.1-cloud-amd64", daemon=True) == []
+    assert _module.packages(["7.2.1-cloud-amd64"]) == []
 
 
 def test_packages_are_asked_for_by_this_engine_only(monkeypatch):
@@ -129,12 +140,35 @@ def test_the_module_is_built_again_only_if_something_has_changed(monkeypatch, tm
 
     monkeypatch.setattr(_module, "SOURCE", str(source))
     monkeypatch.setattr(_module, "run", make)
-    assert _module.build("7.2.1", str(place))
-    assert not _module.build("7.2.1", str(place))
+    assert _module.stage("7.2.1", str(place))
+    assert not _module.stage("7.2.1", str(place))
     (source / "main.c").write_text("two")
-    assert _module.build("7.2.1", str(place))
+    assert _module.stage("7.2.1", str(place))
     assert made == ["KERNEL=7.2.1"] * 2
     assert (place / "kup_ppp.ko").read_text() == "module"
+    # One that is installed is not built.
+    (tmp_path / "dkms.ko").write_text("installed")
+    monkeypatch.setattr(_module, "installed", lambda release: str(tmp_path / "dkms.ko"))
+    assert _module.stage("7.2.1", str(place))
+    assert not _module.stage("7.2.1", str(place))
+    assert (place / "kup_ppp.ko").read_text() == "installed"
+    assert len(made) == 2
+
+
+@pytest.mark.parametrize(("version", "fits"), [("1.0", True), ("0.9", False), ("", False)])
+def test_an_installed_module_must_be_of_this_version(monkeypatch, tmp_path, version, fits):
+    monkeypatch.undo()
+    (tmp_path / "kup_ppp.h").write_text('#define KUP_PPP_VERSION "1.0"\n')
+    monkeypatch.setattr(_module, "SOURCE", str(tmp_path))
+    said = {"filename": "/lib/modules/7.2.1/updates/kup_ppp.ko\n" if version else "", "version": f"{version}\n"}
+    monkeypatch.setattr(_module, "run", lambda argv, check: types.SimpleNamespace(stdout=said[argv[4]]))
+    assert bool(_module.installed("7.2.1")) == fits
+
+
+def test_the_version_is_the_one_that_dkms_is_told():
+    kmod = pathlib.Path(__file__).resolve().parents[3] / "files/kmod"
+    version = re.search(r'#define KUP_PPP_VERSION "(.*)"', (kmod / "kup_ppp.h").read_text(encoding="utf-8")).group(1)
+    assert f'PACKAGE_VERSION="{version}"' in (kmod / "dkms.conf").read_text(encoding="utf-8")
 
 
 SMAPS = """10000-12000 rw-p 00000000 00:00 0
