@@ -134,7 +134,7 @@ def build(plan, root, work):
     _skeleton(skeleton, plan)
     packages = [*PACKAGES, plan["from"].package] + ([] if plan["release"] == "12" else [PYCRIU])
     if plan["module"]:
-        packages += ["make", *(plan[key].package.replace("image", "module", 1) for key in ("from", "to"))]
+        packages += ["make", *(plan[key].package.replace("image", "headers", 1) for key in ("from", "to"))]
     later = [plan["to"].package] if plan["target"] == "repo" else []
     if not later:
         packages.append(plan["to"].package)
