@@ -38,8 +38,8 @@ mark() {
 	echo "$1 $(date +%s.%N) $boot_id" >>$state/timeline
 }
 
-# decide WORD: on or back, once for all units: do they run with the frames that were kept, or are these for another kernel?
-# Whoever comes second learns that it was decided otherwise.
+# decide WORD: on or back, once for all units: do they run with the frames that were kept, or are
+# these for another kernel? Whoever comes second learns that it was decided otherwise.
 decide() {
 	ln -s "$1" $run/verdict 2>/dev/null || :
 	decided "$1"
@@ -47,6 +47,13 @@ decide() {
 
 decided() {
 	[ "$(readlink $run/verdict)" = "$1" ]
+}
+
+# tasks SIGNAL UNIT: to the processes of a tree that was restored stopped; those that had been stopped before stay so (CONT)
+tasks() {
+	while read -r pid task_state _; do
+		[ "$1$task_state" = CONTstopped ] || kill "-$1" "$pid" 2>/dev/null || :
+	done <"$IMAGES/$ID/$CHECKPOINT-$2/tasks"
 }
 
 # hugepages_back: put the node's setting of huge pages back
