@@ -30,7 +30,7 @@ class Dump:
 
     def __init__(self, unit, findings, directory, words=(), descriptors=()):
         self.unit, self.directory = unit, directory
-        self._frozen_until = 0.0
+        self._frozen_until = time.monotonic() + _HELD
         make_directory(directory)
         for name in ("dumped", "verdict"):
             os.mkfifo(f"{directory}/{name}", 0o600)
@@ -59,7 +59,6 @@ class Dump:
         while True:
             try:
                 if os.read(self._dumped, 64):
-                    self._frozen_until = time.monotonic() + _HELD
                     return
             except BlockingIOError:
                 pass

@@ -154,14 +154,13 @@ class Checkpoint(_engine_criu.Checkpoint):
         if self._server:
             self._server.end()
 
-    # The process stands still until its memory is back. systemd's SIGTERM comes with SIGCONT, and a CRIU that is killed lets it
-    # go: it would run without. A closed device policy holds for whoever is in the control group, also for who puts it back.
+    # The process stands still until its memory is back. systemd's SIGTERM comes with SIGCONT: it would run without.
+    # A closed device policy holds for whoever is in the control group, also for who puts it back.
     service_lines = """KillMode=control-group
 KillSignal=SIGKILL
 FinalKillSignal=SIGKILL
 SendSIGKILL=yes
 TimeoutStartFailureMode=kill
-OOMScoreAdjust=-1000
 PrivateDevices=no
 DevicePolicy=auto
 DeviceAllow=

@@ -71,7 +71,8 @@ def depart(record, target, phase):
         _record.advance(record, phase, record["REASON"])
         _kexec.execute()
     except BaseException as error:
-        for undo in (engine.give_up, *(part.let_go for part in parts), _hold.release):
+        # The kernel first: files/node/given-up jumps into what is loaded, if this is killed before the record is right.
+        for undo in (_kexec.unload, engine.give_up, *(part.let_go for part in parts), _hold.release):
             with contextlib.suppress(KupError, OSError):  # whatever cannot be undone, the rest can
                 undo()
         _timeline.mark("given-up")
