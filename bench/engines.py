@@ -17,6 +17,7 @@ import sys
 REPO = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(REPO / "molecule/lab"))
 
+import figure  # noqa: E402
 from command import LabError, say  # noqa: E402
 from fleet import lab_verb  # noqa: E402
 from lab import Lab  # noqa: E402
@@ -147,17 +148,12 @@ def table(sizes):
 
 
 def plot(sizes, path):
-    """Draw the outage over the size, a line for each engine and direction, with gnuplot."""
-    lines = [(each["engine"], each["kernel"]) for each in sizes[min(sizes)]]
-    curves = ", ".join(f"'-' using 1:2 with linespoints title '{engine} to {kernel[:6]}'" for engine, kernel in lines)
-    data = ""
-    for number, _line in enumerate(lines):
-        data += "".join(f"{mib / 1024} {sizes[mib][number]['outage_s']}\n" for mib in sorted(sizes)) + "e\n"
-    script = (
-        f"set terminal pngcairo size 900,600\nset output '{path}'\nset xlabel 'application, GiB'\n"
-        f"set ylabel 'outage, s'\nset logscale y\nset key outside\nplot {curves}\n{data}"
-    )
-    subprocess.run(["gnuplot"], input=script, text=True, check=True)
+    """Draw the outage over the size, a line for each engine and direction."""
+    lines = {
+        f"{each['engine']} to {each['kernel'][:6]}": [(mib, sizes[mib][number]["outage_s"]) for mib in sorted(sizes)]
+        for number, each in enumerate(sizes[min(sizes)])
+    }
+    figure.draw(path, lines, "application, GiB", "outage, s")
 
 
 def main():
@@ -174,10 +170,7 @@ def main():
     except KeyboardInterrupt:
         sys.exit("bench: interrupted")
     print(f"\n{table(sizes)}\n{path}")
-    if shutil.which("gnuplot"):
-        plot(sizes, OUT / "engines.png")
-    else:
-        print("bench: no plot, gnuplot is not installed")
+    plot(sizes, OUT / "engines.png")
 
 
 if __name__ == "__main__":

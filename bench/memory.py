@@ -20,6 +20,7 @@ import sys
 REPO = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(REPO / "molecule/lab"))
 
+import figure  # noqa: E402
 from command import LabError, say  # noqa: E402
 from fleet import lab_verb  # noqa: E402
 from lab import STATE, Lab  # noqa: E402
@@ -129,19 +130,14 @@ def table(sizes):
 
 
 def plot(sizes, path):
-    """Draw the frozen time over the size, a line for each way, with gnuplot."""
-    ways = [cycle["way"] for cycle in next(iter(sizes.values()))]
-    curves = ", ".join(f"'-' using 1:2 with linespoints title '{way}'" for way in ways)
-    data = ""
-    for way in ways:
-        for mib, cycles in sorted(sizes.items()):
-            data += "".join(f"{mib / 1024} {cycle['frozen_s']}\n" for cycle in cycles if cycle["way"] == way)
-        data += "e\n"
-    script = (
-        f"set terminal pngcairo size 900,600\nset output '{path}'\nset xlabel 'memcached, GiB'\n"
-        f"set ylabel 'frozen, s'\nset logscale y\nset key outside\nplot {curves}\n{data}"
-    )
-    subprocess.run(["gnuplot"], input=script, text=True, check=True)
+    """Draw the frozen time over the size, a line for each way."""
+    lines = {
+        cycle["way"]: [
+            (mib, other["frozen_s"]) for mib in sorted(sizes) for other in sizes[mib] if other["way"] == cycle["way"]
+        ]
+        for cycle in next(iter(sizes.values()))
+    }
+    figure.draw(path, lines, "memcached, GiB", "frozen, s")
 
 
 def main():
@@ -160,10 +156,7 @@ def main():
     except KeyboardInterrupt:
         sys.exit("bench: interrupted")
     print(f"\n{table(sizes)}\n{path}")
-    if shutil.which("gnuplot"):
-        plot(sizes, OUT / "memory.png")
-    else:
-        print("bench: no plot, gnuplot is not installed")
+    plot(sizes, OUT / "memory.png")
 
 
 if __name__ == "__main__":
