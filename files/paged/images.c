@@ -304,8 +304,13 @@ int core_parse(const void *bytes, size_t size, const char *name, struct core *co
 
 typedef int (*parser)(const void *bytes, size_t size, const char *name, void *into);
 
-static int parse_file(int directory, const char *name, parser parse, void *into)
+/* The image `kind`-`id`.img. */
+static int read_image(int directory, const char *kind, uint64_t id, parser parse, void *into)
 {
+	char name[NAME_SIZE];
+
+	snprintf(name, sizeof(name), "%s-%" PRIu64 ".img", kind, id);
+
 	CLEANUP_FD int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	CLEANUP_FREE void *bytes = NULL;
 	struct stat status;
@@ -332,18 +337,12 @@ static int parse_mm(const void *bytes, size_t size, const char *name, void *into
 
 int pagemap_read(int directory, uint64_t task, struct runs *runs)
 {
-	char name[NAME_SIZE];
-
-	snprintf(name, sizeof(name), "pagemap-%" PRIu64 ".img", task);
-	return parse_file(directory, name, parse_pagemap, runs);
+	return read_image(directory, "pagemap", task, parse_pagemap, runs);
 }
 
 int mm_read(int directory, uint64_t task, struct runs *lazy)
 {
-	char name[NAME_SIZE];
-
-	snprintf(name, sizeof(name), "mm-%" PRIu64 ".img", task);
-	return parse_file(directory, name, parse_mm, lazy);
+	return read_image(directory, "mm", task, parse_mm, lazy);
 }
 
 static int parse_core(const void *bytes, size_t size, const char *name, void *into)
@@ -353,10 +352,7 @@ static int parse_core(const void *bytes, size_t size, const char *name, void *in
 
 int core_read(int directory, uint64_t thread, struct core *core)
 {
-	char name[NAME_SIZE];
-
-	snprintf(name, sizeof(name), "core-%" PRIu64 ".img", thread);
-	return parse_file(directory, name, parse_core, core);
+	return read_image(directory, "core", thread, parse_core, core);
 }
 
 static uint8_t *put_varint(uint8_t *at, uint64_t value)
