@@ -139,6 +139,7 @@ class Way:
         if self.engine != "foam":
             return criu(verb, directory, *words)
         ours, theirs = socket.socketpair()
+        ours.setsockopt(socket.SOL_SOCKET, 32, 4 << 20)  # as plugins/module_utils/_paged.py does
         more = (["--first"] if number == 1 else []) + (["--last", "--images-dir", self.images] if last else [])
         store = subprocess.Popen(
             [PAGED, "store", "--store", self.store, "--socket-fd", str(theirs.fileno()), *more],

@@ -37,7 +37,7 @@ struct kept {
 struct keeping {
 	const struct keep_options *options;
 	struct peer peer;
-	int images, nowhere, device;
+	int images, device;
 	struct kept *objects;
 	size_t object_count;
 	uint64_t received, recorded, fetched, copied, shared;
@@ -86,11 +86,25 @@ static int answer_parent(struct keeping *keeping, const struct wire_request *req
 	return peer_answer(&keeping->peer, &has_parent, sizeof(has_parent));
 }
 
+/* Of a task it is not needed: its pages stay where they are. */
+static int receive_content(struct keeping *keeping, const struct kept *object, uint64_t pages)
+{
+	while (pages) {
+		uint64_t count = pages < BATCH ? pages : BATCH;
+
+		if (peer_content(&keeping->peer, keeping->buffer, count * PAGE_SIZE))
+			return -1;
+		if (object->type != OBJECT_TASK && write_all(object->content, keeping->buffer, count * PAGE_SIZE))
+			return fail_errno("the images in %s cannot be written", keeping->options->images);
+		pages -= count;
+	}
+	return 0;
+}
+
 static int receive_run(struct keeping *keeping, const struct wire_request *request)
 {
 	struct kept *object = find(keeping, request->type, request->id);
 	bool is_task = request->type == OBJECT_TASK;
-	int error;
 
 	if (!object)
 		return fail("the page stream has pages of %s %" PRIu64 " that it never opened", type_name(request->type),
@@ -103,10 +117,7 @@ static int receive_run(struct keeping *keeping, const struct wire_request *reque
 	keeping->received += request->pages;
 	keeping->shared += is_task ? 0 : request->pages;
 	runs_add(&object->runs, request->address, request->pages, PE_PRESENT);
-	if (request->flags & PE_PARENT)
-		return 0;
-	error = peer_content(&keeping->peer, request->pages * PAGE_SIZE, is_task ? keeping->nowhere : object->content, NULL);
-	return error > 0 ? fail_errno("the images in %s cannot be written", keeping->options->images) : error;
+	return request->flags & PE_PARENT ? 0 : receive_content(keeping, object, request->pages);
 }
 
 static int finish_stream(struct keeping *keeping)
@@ -384,7 +395,6 @@ static int keep_all(struct keeping *keeping, uint32_t first)
 
 static void end(struct keeping *keeping)
 {
-	peer_close(&keeping->peer);
 	for (size_t i = 0; i < keeping->object_count; i++) {
 		runs_free(&keeping->objects[i].runs);
 		close_fd(&keeping->objects[i].content);
@@ -393,21 +403,18 @@ static void end(struct keeping *keeping)
 	free(keeping->ranges);
 	free(keeping->buffer);
 	close_fd(&keeping->images);
-	close_fd(&keeping->nowhere);
 	close_fd(&keeping->device);
 }
 
 int keep(const struct keep_options *options)
 {
-	struct keeping keeping = { .options = options, .peer = PEER(options->socket), .images = -1, .nowhere = -1, .device = -1 };
+	struct keeping keeping = { .options = options, .peer = PEER(options->socket), .images = -1, .device = -1 };
 	uint32_t first = 0;
 	double start = 0;
 	int result = -1;
 
 	keeping.buffer = take(BATCH * PAGE_SIZE);
-	keeping.nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-	if (keeping.nowhere >= 0 && !peer_open(&keeping.peer) &&
-	    (keeping.images = open_private_directory(options->images)) >= 0)
+	if (!peer_open(&keeping.peer) && (keeping.images = open_private_directory(options->images)) >= 0)
 		result = serve_requests(&keeping);
 	(void)shutdown(options->socket, SHUT_RDWR);
 	if (!result && !await_word(&first)) {

@@ -13,6 +13,11 @@
 #define NAME_SIZE 64
 /* Sums of this many pages are looked at in one go: one file system block. */
 #define SUMS_AT_ONCE 512
+/*
+ * From so many pages on they go to the disk past the page cache: the kernel then neither copies them nor looks for room in
+ * a memory that the application fills. Fewer are left to the kernel to write together.
+ */
+#define DIRECT_PAGES 16
 
 static void object_name(char name[NAME_SIZE], const struct object *object, unsigned int segment, const char *kind)
 {
@@ -29,6 +34,7 @@ void object_close(struct object *object)
 {
 	for (size_t i = 0; i < object->segment_count; i++) {
 		close_fd(&object->segments[i].pages);
+		close_fd(&object->segments[i].direct);
 		close_fd(&object->segments[i].sums);
 	}
 	free(object->segments);
@@ -86,7 +92,7 @@ uint64_t segment_rest(uint64_t address, uint64_t pages)
 
 struct segment *object_segment(struct object *object, uint64_t address)
 {
-	struct segment new = { .number = (unsigned int)(address >> SEGMENT_SHIFT), .pages = -1, .sums = -1 };
+	struct segment new = { .number = (unsigned int)(address >> SEGMENT_SHIFT), .pages = -1, .direct = -1, .sums = -1 };
 	int flags = (object->writable ? O_RDWR | O_CREAT : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW;
 	char name[NAME_SIZE];
 
@@ -98,10 +104,16 @@ struct segment *object_segment(struct object *object, uint64_t address)
 	new.pages = openat(object->directory, name, flags, 0600);
 	if (new.pages < 0)
 		return NULL;
+	if (object->writable) {
+		new.direct = openat(object->directory, name, O_WRONLY | O_DIRECT | O_CLOEXEC | O_NOFOLLOW);
+		/* Sparse; saves the file system from moving the end with each direct write. A smaller limit of its own is no harm. */
+		(void)!ftruncate(new.pages, (off_t)SEGMENT_SIZE);
+	}
 	object_name(name, object, new.number, "sums");
 	new.sums = openat(object->directory, name, flags, 0600);
 	if (new.sums < 0) {
 		close_fd(&new.pages);
+		close_fd(&new.direct);
 		return NULL;
 	}
 	object->segments = take_more(object->segments, object->segment_count + 1, sizeof(new));
@@ -114,6 +126,24 @@ int object_read(struct object *object, uint64_t address, void *pages, uint64_t c
 	struct segment *segment = object_segment(object, address);
 
 	return segment ? read_all_at(segment->pages, pages, count * PAGE_SIZE, segment_offset(address)) : -1;
+}
+
+int object_write(struct object *object, uint64_t address, const void *pages, uint64_t count)
+{
+	struct segment *segment = object_segment(object, address);
+
+	if (!segment)
+		return -1;
+	segment->written = true;
+	if (count >= DIRECT_PAGES && segment->direct >= 0) {
+		if (!write_all_at(segment->direct, pages, count * PAGE_SIZE, segment_offset(address)))
+			return 0;
+		if (errno != EINVAL)
+			return -1;
+		/* The disk's blocks are larger than pages. */
+		close_fd(&segment->direct);
+	}
+	return write_all_at(segment->pages, pages, count * PAGE_SIZE, segment_offset(address));
 }
 
 static off_t sums_offset(uint64_t address)

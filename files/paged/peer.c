@@ -2,8 +2,6 @@
 #include "peer.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -27,7 +25,7 @@ static int receive(struct peer *peer, void *bytes, size_t size)
 		if (got == 0 && !have)
 			return 1;
 		if (got == 0)
-			return fail("the page stream ends after %zu bytes of a request, expected %zu: CRIU has given up", have, size);
+			return fail("the page stream ends after %zu bytes of a message, expected %zu: CRIU has given up", have, size);
 		have += (size_t)got;
 	}
 	return 0;
@@ -82,62 +80,12 @@ static int check(int socket)
 
 int peer_open(struct peer *peer)
 {
-	int size;
-
-	if (check(peer->socket))
-		return -1;
-	if (pipe2(peer->pipe, O_CLOEXEC))
-		return fail_errno("no pipe for the pages");
-	/* Best effort: the default of 64 KiB works too. */
-	(void)fcntl(peer->pipe[0], F_SETPIPE_SZ, 1 << 20);
-	size = fcntl(peer->pipe[0], F_GETPIPE_SZ);
-	peer->pipe_size = size > 0 ? (size_t)size : 65536;
-	return 0;
+	return check(peer->socket);
 }
 
-/* Moves up to `most` bytes from the socket into the pipe; their number, or -1. */
-static ssize_t fill_pipe(struct peer *peer, size_t most)
+int peer_content(struct peer *peer, void *content, size_t size)
 {
-	struct pollfd wait = { .fd = peer->socket, .events = POLLIN };
+	int result = receive(peer, content, size);
 
-	for (;;) {
-		/* A full pipe must not block us, and a unix socket is only waited for here. */
-		ssize_t got = splice(peer->socket, NULL, peer->pipe[1], NULL, most, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
-
-		if (got > 0)
-			return got;
-		if (got == 0)
-			return fail("the page stream ends %zu bytes before the end of a run: CRIU has given up", most);
-		if (errno != EAGAIN && errno != EINTR)
-			return fail_errno("the page stream cannot be read");
-		if (poll(&wait, 1, -1) < 0 && errno != EINTR)
-			return fail_errno("the page stream cannot be waited for");
-	}
-}
-
-int peer_content(struct peer *peer, uint64_t bytes, int file, off_t *offset)
-{
-	while (bytes) {
-		ssize_t piped = fill_pipe(peer, bytes < peer->pipe_size ? bytes : peer->pipe_size);
-
-		if (piped < 0)
-			return -1;
-		bytes -= (uint64_t)piped;
-		while (piped) {
-			ssize_t put = splice(peer->pipe[0], NULL, file, offset, (size_t)piped, SPLICE_F_MOVE);
-
-			if (put < 0 && errno == EINTR)
-				continue;
-			if (put <= 0)
-				return 1;
-			piped -= put;
-		}
-	}
-	return 0;
-}
-
-void peer_close(struct peer *peer)
-{
-	close_fd(&peer->pipe[0]);
-	close_fd(&peer->pipe[1]);
+	return result > 0 ? fail("the page stream ends %zu bytes before the end of a run: CRIU has given up", size) : result;
 }

@@ -11,20 +11,17 @@
 struct peer {
 	int socket;
 	enum wire_form form;
-	int pipe[2];
-	size_t pipe_size;
 };
 
-#define PEER(fd) { .socket = (fd), .pipe = { -1, -1 } }
+#define PEER(fd) { .socket = (fd) }
 
 /* Each returns -1 after saying what is wrong. */
 /* The peer must be root's. The socket stays the caller's. */
 int peer_open(struct peer *peer);
-void peer_close(struct peer *peer);
 int peer_request(struct peer *peer, struct wire_request *request);
 int peer_answer(struct peer *peer, const void *bytes, size_t size);
-/* Content of a run, into a file (offset NULL: at its position); 1 with errno if that cannot be written. */
-int peer_content(struct peer *peer, uint64_t bytes, int file, off_t *offset);
+/* Content of a run. */
+int peer_content(struct peer *peer, void *content, size_t size);
 
 /* For messages. */
 const char *type_name(enum object_type type);

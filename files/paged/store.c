@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * One round of a dump: CRIU's page server on an inherited socket. Content goes from the socket through a pipe into the
- * flat files; what the round says about an address replaces what earlier rounds said.
+ * One round of a dump: CRIU's page server on an inherited socket. Content goes into the flat files; what the round says
+ * about an address replaces what earlier rounds said.
  */
 #include "store.h"
 
@@ -21,8 +21,8 @@
 #include "object.h"
 #include "peer.h"
 #include "sum.h"
-#include "summer.h"
 #include "wire.h"
+#include "writer.h"
 
 /* Exists from the first byte of a round to its last: the store of a round that did not end cannot be built upon. */
 #define UNFINISHED_FILE "unfinished"
@@ -30,8 +30,6 @@
 /* Pages that are read back, checked and copied in one go. */
 #define BATCH 64
 #define SUMS_BATCH 8192
-/* Bytes after which the disk is told to start writing, so that the last sync is short. */
-#define WRITEBACK_BYTES ((uint64_t)8 << 20)
 
 struct round_object {
 	enum object_type type;
@@ -52,11 +50,9 @@ struct round {
 	/* Of the object that pages are being received for; index into objects. */
 	size_t current;
 	struct object files;
-	struct summer summer;
+	struct writer writer;
 	size_t run_count;
 	uint64_t pages, parent_pages, lazy_pages, eager_pages;
-	/* Content written to the current segment since its writeback was started. */
-	uint64_t dirty_from, dirty_to, dirty_bytes;
 	uint8_t *buffer;
 	uint64_t *sums;
 };
@@ -84,42 +80,13 @@ static struct round_object *find_object(struct round *round, enum object_type ty
 	return NULL;
 }
 
-static int start_writeback(struct round *round)
-{
-	struct segment *segment;
-
-	if (!round->dirty_bytes)
-		return 0;
-	segment = object_segment(&round->files, round->dirty_from);
-	if (!segment)
-		return lost_disk(round, "written");
-	/* Advice only: the round ends with fdatasync. */
-	(void)sync_file_range(segment->pages, segment_offset(round->dirty_from), (off_t)(round->dirty_to - round->dirty_from),
-			      SYNC_FILE_RANGE_WRITE);
-	round->dirty_bytes = 0;
-	return 0;
-}
-
-/* Ends with the object that was open; its files are synced here in early rounds, where nobody waits. */
-static int leave_object(struct round *round)
-{
-	int result = 0;
-
-	if (round->files.segments) {
-		result = start_writeback(round);
-		object_close(&round->files);
-	}
-	return result;
-}
-
 static int enter_object(struct round *round, struct round_object *object)
 {
 	size_t index = (size_t)(object - round->objects);
 
 	if (round->current == index && round->files.id == object->id && round->files.type == object->type)
 		return 0;
-	if (leave_object(round))
-		return -1;
+	object_close(&round->files);
 	round->current = index;
 	object_init(&round->files, round->store, object->type, object->id, true);
 	return 0;
@@ -151,42 +118,25 @@ static int answer_parent(struct round *round, const struct wire_request *request
 }
 
 /* The content of a run within one segment. */
-static int receive_content(struct round *round, uint64_t address, uint64_t pages)
+static int receive_content(struct round *round, uint64_t address, uint64_t pages, uint64_t lazy)
 {
-	struct segment *segment = object_segment(&round->files, address);
-	loff_t offset = segment_offset(address);
-	int error;
+	while (pages) {
+		struct chunk *chunk = writer_next(&round->writer);
 
-	if (!segment)
-		return lost_disk(round, "written");
-	segment->written = true;
-	error = peer_content(&round->peer, pages * PAGE_SIZE, segment->pages, &offset);
-	return error > 0 ? lost_disk(round, "written") : error;
-}
-
-static int sum_content(struct round *round, const struct round_object *object, uint64_t address, uint64_t pages, uint64_t lazy)
-{
-	const struct summer_job job = { object->type, object->id, address, pages, lazy };
-
-	return summer_add(&round->summer, &job) ? lost_disk(round, "read back") : 0;
-}
-
-static int remember_dirty(struct round *round, uint64_t address, uint64_t pages)
-{
-	uint64_t end = address + pages * PAGE_SIZE;
-
-	if (round->dirty_bytes && address >> SEGMENT_SHIFT != round->dirty_from >> SEGMENT_SHIFT && start_writeback(round))
-		return -1;
-	if (!round->dirty_bytes) {
-		round->dirty_from = address;
-		round->dirty_to = end;
+		if (!chunk)
+			return lost_disk(round, "written");
+		chunk->type = round->files.type;
+		chunk->id = round->files.id;
+		chunk->address = address;
+		chunk->pages = pages < CHUNK_PAGES ? pages : CHUNK_PAGES;
+		chunk->lazy = lazy;
+		if (peer_content(&round->peer, chunk->content, chunk->pages * PAGE_SIZE))
+			return -1;
+		address += chunk->pages * PAGE_SIZE;
+		pages -= chunk->pages;
+		writer_add(&round->writer);
 	}
-	if (address < round->dirty_from)
-		round->dirty_from = address;
-	if (end > round->dirty_to)
-		round->dirty_to = end;
-	round->dirty_bytes += pages * PAGE_SIZE;
-	return round->dirty_bytes < WRITEBACK_BYTES ? 0 : start_writeback(round);
+	return 0;
 }
 
 /* A run that the sender did not send because an earlier round has it. Within one segment. */
@@ -229,8 +179,7 @@ static int receive_run(struct round *round, const struct wire_request *request)
 		if (request->flags & PE_PARENT) {
 			if (check_parent(round, address, count))
 				return -1;
-		} else if (receive_content(round, address, count) || sum_content(round, object, address, count, lazy) ||
-			   remember_dirty(round, address, count)) {
+		} else if (receive_content(round, address, count, lazy)) {
 			return -1;
 		}
 		address += count * PAGE_SIZE;
@@ -423,8 +372,8 @@ static int write_snapshot_id(struct round *round)
 /* All pages are here: make the round true, or say why it is not. */
 static int finish_round(struct round *round)
 {
-	if (summer_wait(&round->summer))
-		return lost_disk(round, "read back");
+	if (writer_wait(&round->writer))
+		return lost_disk(round, "written");
 	for (size_t i = 0; i < round->object_count; i++)
 		if (runs_sort(&round->objects[i].runs))
 			return fail("the page stream mentions pages of %s %" PRIu64 " twice", type_name(round->objects[i].type),
@@ -436,8 +385,7 @@ static int finish_round(struct round *round)
 					   forget_dead_pages(round, object))
 			return -1;
 	}
-	if (leave_object(round))
-		return -1;
+	object_close(&round->files);
 	for (size_t i = 0; i < round->object_count; i++)
 		if (sync_object(round, &round->objects[i]))
 			return -1;
@@ -517,7 +465,7 @@ static int open_round(struct round *round)
 		return -1;
 	if ((round->store = open_private_directory(options->store)) < 0 || claim_store(round))
 		return -1;
-	round->summer.store = round->store;
+	round->writer.store = round->store;
 	round->buffer = take(BATCH * PAGE_SIZE);
 	round->sums = take(SUMS_BATCH * sizeof(*round->sums));
 	return 0;
@@ -525,14 +473,13 @@ static int open_round(struct round *round)
 
 static void close_round(struct round *round)
 {
-	summer_end(&round->summer);
+	writer_end(&round->writer);
 	object_close(&round->files);
 	for (size_t i = 0; i < round->object_count; i++)
 		runs_free(&round->objects[i].runs);
 	free(round->objects);
 	free(round->buffer);
 	free(round->sums);
-	peer_close(&round->peer);
 	close_fd(&round->store);
 	close_fd(&round->images);
 }
@@ -544,7 +491,7 @@ int store_round(const struct store_options *options)
 	int32_t status;
 	int result;
 
-	summer_init(&round.summer, -1);
+	writer_init(&round.writer, -1);
 	result = open_round(&round) ? -1 : serve_requests(&round);
 	status = result;
 	/* CRIU waits for this only at the end; in the middle it learns of an error by the end of the connection. */

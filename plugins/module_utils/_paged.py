@@ -18,6 +18,9 @@ PROGRAM = RUNTIME + "/paged"
 
 _ENDING = 60  # seconds that it may take to make durable what it has received
 _USAGE = 2  # exit code of a program that wants arguments
+# CRIU may send so many bytes before it has to wait: with Linux's own 200 KiB the two take turns, each waking the other.
+_AHEAD = 4 << 20
+_SO_SNDBUFFORCE = 32  # not in Python's module: beyond net.core.wmem_max, for root
 
 
 def runs():
@@ -44,6 +47,7 @@ class Server:
 
     def __init__(self, words):
         self._theirs, ours = socket.socketpair()
+        self._theirs.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, _AHEAD)
         with ours:
             self._process = subprocess.Popen(
                 [PROGRAM, *words, "--socket-fd", str(ours.fileno())],
