@@ -7,6 +7,8 @@
 state=/var/lib/kup
 run=/run/kup
 lib=/usr/local/lib/kup
+# Boots that try to bring a checkpoint back: on the new kernel, on the old one, and after power cuts.
+tries_max=5
 
 # Values of the record, each as a shell variable of the same name in capitals.
 PHASE='' REASON='' ID='' IMAGES='' KERNEL_OLD='' KERNEL_NEW='' CHECKPOINT='' UNITS=''
@@ -61,6 +63,20 @@ hugepages_back() {
 	[ -e $run/hugepages ] || return 0
 	cat $run/hugepages >/sys/kernel/mm/transparent_hugepage/enabled
 	rm $run/hugepages
+}
+
+# try_again UNIT: count a boot that is about to bring UNIT back; fails if too many have. The disk is told at once: what ends
+# the boot may be the restore. Where it cannot be written, nothing is counted.
+try_again() {
+	tries=
+	if printf . >>"$plan/tries-$1"; then
+		sync "$plan/tries-$1" &
+		read -r tries <"$plan/tries-$1" || :
+	fi
+	[ ${#tries} -le $tries_max ] || {
+		echo "kup: $tries_max boots have tried to bring $1 back, this one does not" >&2
+		return 1
+	}
 }
 
 # flowing: whether memory of a restored unit is still to come

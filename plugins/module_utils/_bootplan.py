@@ -12,6 +12,7 @@ record says so. Nothing of it is in /etc: once the record moves on, a ``systemct
     boot/N/pages/     services that bring in memory after the restore, needed until it is in place
     boot/N/trial/     units of the new kernel until commit: the deadline
     boot/N/last-pid   the highest process id in use: the new boot counts from there
+    boot/N/tries-UNIT how many boots have tried to restore it, a dot for each (files/node/restore)
     boot/N/frames     engine ppp: where the kept page frames are (`_frames.load`)
     boot/N/hold.nft   the packets to hold
     boot/N/links      interfaces of the saved connections: hardware address, name, modules
@@ -132,6 +133,7 @@ Description=Keep pids, packets and addresses of checkpointed applications
 Before={" ".join(others)}
 Before=network-pre.target systemd-networkd.service networking.service NetworkManager.service
 Wants=network-pre.target
+OnFailure=kup-restore-failed.service
 
 [Service]
 Type=oneshot
