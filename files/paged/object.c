@@ -134,7 +134,6 @@ int object_write(struct object *object, uint64_t address, const void *pages, uin
 
 	if (!segment)
 		return -1;
-	segment->written = true;
 	if (count >= DIRECT_PAGES && segment->direct >= 0) {
 		if (!write_all_at(segment->direct, pages, count * PAGE_SIZE, segment_offset(address)))
 			return 0;
@@ -189,7 +188,6 @@ int object_write_sums(struct object *object, uint64_t address, const uint64_t *s
 
 	if (!segment)
 		return -1;
-	segment->written = true;
 	return write_all_at(segment->sums, sums, count * sizeof(*sums), sums_offset(address));
 }
 
@@ -203,7 +201,6 @@ static int forget_block(struct segment *segment, uint64_t address, uint64_t coun
 		return -1;
 	if (!memcmp(sums, zeros, count * sizeof(*sums)))
 		return 0;
-	segment->written = true;
 	if (write_all_at(segment->sums, zeros, count * sizeof(*zeros), sums_offset(address)))
 		return -1;
 	/* Only to save space: a file system that cannot do it has lost nothing. */
@@ -257,17 +254,6 @@ int object_forget(struct object *object, uint64_t from, uint64_t to)
 		if (end > to)
 			end = to;
 		if (first < end && forget_in_segment(&object->segments[i], first, end))
-			return -1;
-	}
-	return 0;
-}
-
-int object_sync(struct object *object)
-{
-	for (size_t i = 0; i < object->segment_count; i++) {
-		if (!object->segments[i].written)
-			continue;
-		if (fdatasync(object->segments[i].pages) || fdatasync(object->segments[i].sums))
 			return -1;
 	}
 	return 0;

@@ -18,7 +18,6 @@ struct segment {
 	/* The same file past the page cache, -1 if the file system does not have that. */
 	int direct;
 	int sums;
-	bool written;
 };
 
 struct object {
@@ -66,6 +65,5 @@ int object_write(struct object *object, uint64_t address, const void *pages, uin
 int object_write_sums(struct object *object, uint64_t address, const uint64_t *sums, uint64_t count);
 /* Clears the sums of [from, to), over any number of segments, and gives their disk space back. */
 int object_forget(struct object *object, uint64_t from, uint64_t to);
-int object_sync(struct object *object);
 
 #endif

@@ -313,10 +313,6 @@ static int write_images(struct round *round, struct round_object *object, uint32
 	image.content = pages_create(round->images, pages_id);
 	if (image.content < 0 || enter_object(round, object) || place_runs(round, object, &image))
 		goto out;
-	if (fdatasync(image.content)) {
-		fail_errno("the pages that restore reads cannot be written to %s", round->options->images);
-		goto out;
-	}
 	result = pagemap_write(round->images, object->type, object->id, pages_id, &image.runs);
 out:
 	close_fd(&image.content);
@@ -325,31 +321,11 @@ out:
 	return result;
 }
 
-static int sync_object(struct round *round, struct round_object *object)
+static int write_name(int directory, const char *text)
 {
-	struct object files;
-	int result = 0;
+	CLEANUP_FD int fd = openat(directory, SNAPSHOT_FILE, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 
-	object_init(&files, round->store, object->type, object->id, true);
-	/* Opened again since they were written: fdatasync is about the file, not the descriptor. */
-	for (size_t i = 0; i < object->runs.count && !result; i++) {
-		uint64_t last = object->runs.list[i].address + (object->runs.list[i].pages - 1) * PAGE_SIZE;
-		uint64_t number = object->runs.list[i].address >> SEGMENT_SHIFT;
-
-		for (; number <= last >> SEGMENT_SHIFT && !result; number++) {
-			struct segment *segment = object_segment(&files, number << SEGMENT_SHIFT);
-
-			result = segment ? 0 : -1;
-			if (segment)
-				segment->written = true;
-		}
-	}
-	if (!result)
-		result = object_sync(&files);
-	if (result)
-		lost_disk(round, "synced");
-	object_close(&files);
-	return result;
+	return fd < 0 ? -1 : write_all(fd, text, SNAPSHOT_SIZE);
 }
 
 static int write_snapshot_id(struct round *round)
@@ -362,8 +338,7 @@ static int write_snapshot_id(struct round *round)
 	for (size_t i = 0; i < sizeof(random); i++)
 		snprintf(text + 2 * i, 3, "%02x", random[i]);
 	strcat(text, "\n");
-	if (replace_file(round->images, SNAPSHOT_FILE, text, SNAPSHOT_SIZE) ||
-	    replace_file(round->store, SNAPSHOT_FILE, text, SNAPSHOT_SIZE))
+	if (write_name(round->images, text) || write_name(round->store, text))
 		return fail_errno("the snapshot's name cannot be written to %s and %s", round->options->images,
 				  round->options->store);
 	return 0;
@@ -386,14 +361,14 @@ static int finish_round(struct round *round)
 			return -1;
 	}
 	object_close(&round->files);
-	for (size_t i = 0; i < round->object_count; i++)
-		if (sync_object(round, &round->objects[i]))
-			return -1;
 	if (!round->options->last && object_each_file(round->store, delete_unmentioned, round))
 		return fail_errno("the files of ended tasks cannot be deleted in %s", round->options->store);
 	if (round->options->last && write_snapshot_id(round))
 		return -1;
-	if (unlinkat(round->store, UNFINISHED_FILE, 0) || fsync(round->store))
+	/* One for all: each file by itself would be a wait for the disk of its own. It tells of errors since they were opened. */
+	if (syncfs(round->store) || (round->options->last && syncfs(round->images)))
+		return lost_disk(round, "synced");
+	if (unlinkat(round->store, UNFINISHED_FILE, 0))
 		return fail_errno("the end of the round cannot be recorded in %s", round->options->store);
 	return 0;
 }

@@ -20,8 +20,6 @@ from command import LabError, say
 from lab import STATE, Lab
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
-PLAYBOOK = "playbooks/kup-update.yml"
-INSTALLED_PLAYBOOK = "kup.fleet.kup_update"
 APPLICATION = REPO / "molecule/lab/vars/memcached.yml"
 # What a rollout may take until the moment that a fault waits for.
 PATIENCE = 600
@@ -48,8 +46,8 @@ class Rollout:
     INSTALLED: the folder that a collection was installed to; its playbook is run by its name, else this clone's.
     """
 
-    def __init__(self, name, log, variables, words=(), installed=None):
-        playbook = INSTALLED_PLAYBOOK if installed else PLAYBOOK
+    def __init__(self, name, log, variables, words=(), installed=None, playbook="kup-update"):
+        playbook = f"kup.fleet.{playbook.replace('-', '_')}" if installed else f"playbooks/{playbook}.yml"
         venv = pathlib.Path(os.environ.get("KUP_VENV") or REPO / "build/venv").resolve()
         argv = [str(venv / "bin/ansible-playbook"), "-i", str(STATE / name / "inventory.yml"), playbook]
         if not {"-l", "--limit"} & set(words):
@@ -146,6 +144,7 @@ def main():
     parser.add_argument("--log", required=True, help="file for what ansible-playbook says")
     parser.add_argument("--vars", type=json.loads, default={}, metavar="JSON", help="variables of the playbook")
     parser.add_argument("--installed", type=pathlib.Path, metavar="DIR", help="run the collection installed there")
+    parser.add_argument("--playbook", default="kup-update", help="another one (default: %(default)s)")
     parser.add_argument("--when", nargs=2, metavar=("NODE", "MOMENT"), help="moment of the fault: frozen or jumped")
     parser.add_argument("--then", choices=("kill-controller", "kill-node"), help="the fault")
     args = parser.parse_args(own)
@@ -153,7 +152,7 @@ def main():
         parser.error(f"--when NODE {'|'.join(watch.MOMENTS)} and --then go together")
     try:
         lab = Lab(args.name)
-        rollout = Rollout(args.name, args.log, args.vars, words, args.installed)
+        rollout = Rollout(args.name, args.log, args.vars, words, args.installed, args.playbook)
         try:
             if args.when:
                 _inject(lab, rollout, *args.when, args.then)

@@ -13,7 +13,7 @@ import time
 from . import _bootloader, _criu, _engines, _flow, _hold, _kernels, _kexec, _record, _timeline
 from ._errors import KupError
 from ._files import make_directory
-from ._paths import BOOT, KERNELS, RUN, STATE
+from ._paths import BOOT, KERNELS, MEMORY, RUN, STATE
 from ._run import run
 
 
@@ -140,3 +140,26 @@ def clean_up(record, dry=False):
         if name != "lock":
             os.unlink(f"{RUN}/{name}")
     return True
+
+
+def forget(record, dry=False):
+    """Give up what a finished update keeps: the preserved kernel, and what no kernel could restore. The record stays.
+
+    :param dry: only look.
+    :returns: whether there was anything.
+    :raises KupError: the update is not finished.
+    """
+    if record.unfinished:
+        raise KupError(
+            f"This node is in phase {record['PHASE']!r} of an update to {record['KERNEL_NEW']}, expected a finished one; "
+            "commit it or undo it with kup_fallback.yml."
+        )
+    _flow.refuse()
+    kept = [KERNELS, BOOT, MEMORY] + ([f"{record['IMAGES']}/{record['ID']}"] if record["ID"] else [])
+    left = [path for path in kept if os.path.exists(path)]
+    for path in left if not dry else ():
+        if os.path.isdir(path):
+            shutil.rmtree(path)
+        else:
+            os.unlink(path)
+    return bool(left)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kup_commit
-short_description: Keep the new kernel of a node that is on trial, or remove what an undone update left behind
+short_description: Keep the new kernel of a node that is on trial, or remove what an update left behind
 version_added: 0.1.0
 description:
   - Ends the trial of a node. From then on the boot loader starts the new kernel, the node does not go back by itself any
@@ -21,11 +21,14 @@ options:
         and where no restore worked, for then the images are the last copy of the state.
       - V(released) changes nothing of the update, but lets another rollout go on with it at once. A rollout that ends
         early says this to the nodes that it has prepared.
+      - V(forgotten) removes what a finished update keeps on purpose, the preserved kernel and images that no kernel could
+        restore. The transaction record stays.
     type: str
     choices:
       - committed
       - clean
       - released
+      - forgotten
     default: committed
 attributes:
   check_mode:
@@ -72,13 +75,15 @@ def apply(state, owner, check_mode):
         _record.claim(record, owner)
         if state == "committed":
             return _transaction.commit(dry=check_mode)
+        if state == "forgotten":
+            return _transaction.forget(record, dry=check_mode)
         return _transaction.clean_up(record, dry=check_mode)
 
 
 def main():
     module = AnsibleModule(
         argument_spec={
-            "state": {"type": "str", "choices": ["committed", "clean", "released"], "default": "committed"},
+            "state": {"type": "str", "choices": ["committed", "clean", "released", "forgotten"], "default": "committed"},
             "run_id": {"type": "str", "required": True},
         },
         supports_check_mode=True,

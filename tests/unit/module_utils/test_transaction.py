@@ -1,0 +1,53 @@
+"""What a finished update keeps on purpose is removed when asked for, and not before."""
+
+import pytest
+
+from ansible_collections.kup.fleet.plugins.module_utils import _flow, _transaction
+from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._record import Record
+
+
+@pytest.fixture
+def node(tmp_path, monkeypatch):
+    """A node's state with all that an update can leave: its directory, and the record of a failed one."""
+    for name in ("KERNELS", "BOOT", "MEMORY"):
+        monkeypatch.setattr(_transaction, name, str(tmp_path / name.lower()))
+    monkeypatch.setattr(_flow, "RUN", str(tmp_path / "run"))
+    for directory in ("kernels/7.2", "boot/1", "images/20260101T000000/1-a.service", "images/somebody-else"):
+        (tmp_path / directory).mkdir(parents=True)
+    for file in ("memory", "record"):
+        (tmp_path / file).write_text("")
+    return tmp_path, Record(PHASE="failed", ID="20260101T000000", IMAGES=str(tmp_path / "images"), KERNEL_NEW="7.2")
+
+
+def names(directory):
+    return sorted(str(path.relative_to(directory)) for path in directory.rglob("*"))
+
+
+def test_what_a_finished_update_keeps_is_removed(node):
+    directory, record = node
+    assert _transaction.forget(record)
+    assert names(directory) == ["images", "images/somebody-else", "record"]
+    assert not _transaction.forget(record)
+
+
+def test_a_look_removes_nothing(node):
+    directory, record = node
+    before = names(directory)
+    assert _transaction.forget(record, dry=True)
+    assert names(directory) == before
+
+
+@pytest.mark.parametrize("phase", ["prepared", "switching", "trial", "returning"])
+def test_an_update_under_way_is_left_alone(node, phase):
+    directory, record = node
+    before = names(directory)
+    with pytest.raises(KupError, match=f"phase '{phase}'.*kup_fallback"):
+        _transaction.forget(Record(record, PHASE=phase))
+    assert names(directory) == before
+
+
+def test_a_node_without_an_update_has_nothing(tmp_path, monkeypatch):
+    for name in ("KERNELS", "BOOT", "MEMORY"):
+        monkeypatch.setattr(_transaction, name, str(tmp_path / name.lower()))
+    assert not _transaction.forget(Record())
