@@ -34,6 +34,8 @@ void *take_more(void *old, size_t count, size_t size);
 double seconds_now(void);
 /* All of it, or -1 with errno (EIO if the file ends early). */
 int read_all_at(int fd, void *buffer, size_t size, off_t offset);
+/* Until all of the file is on the disk, its metadata aside; -1 with errno, also for what could not be given a place there. */
+int wait_for_disk(int fd);
 int write_all_at(int fd, const void *buffer, size_t size, off_t offset);
 int write_all(int fd, const void *buffer, size_t size);
 /* Opens a directory that only root (or the caller's own user) can enter; -1 after saying why not. */

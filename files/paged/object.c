@@ -18,6 +18,8 @@
  * a memory that the application fills. Fewer are left to the kernel to write together.
  */
 #define DIRECT_PAGES 16
+/* Bytes after which the disk is told to begin, so that the end of the round need not wait for all of them. */
+#define WRITEBACK_BYTES ((uint64_t)8 << 20)
 
 static void object_name(char name[NAME_SIZE], const struct object *object, unsigned int segment, const char *kind)
 {
@@ -128,13 +130,13 @@ int object_read(struct object *object, uint64_t address, void *pages, uint64_t c
 	return segment ? read_all_at(segment->pages, pages, count * PAGE_SIZE, segment_offset(address)) : -1;
 }
 
-int object_write(struct object *object, uint64_t address, const void *pages, uint64_t count)
+int object_write(struct object *object, uint64_t address, const void *pages, uint64_t count, bool direct)
 {
 	struct segment *segment = object_segment(object, address);
 
 	if (!segment)
 		return -1;
-	if (count >= DIRECT_PAGES && segment->direct >= 0) {
+	if (direct && count >= DIRECT_PAGES && segment->direct >= 0) {
 		if (!write_all_at(segment->direct, pages, count * PAGE_SIZE, segment_offset(address)))
 			return 0;
 		if (errno != EINVAL)
@@ -142,7 +144,14 @@ int object_write(struct object *object, uint64_t address, const void *pages, uin
 		/* The disk's blocks are larger than pages. */
 		close_fd(&segment->direct);
 	}
-	return write_all_at(segment->pages, pages, count * PAGE_SIZE, segment_offset(address));
+	if (write_all_at(segment->pages, pages, count * PAGE_SIZE, segment_offset(address)))
+		return -1;
+	segment->dirty += count * PAGE_SIZE;
+	if (segment->dirty >= WRITEBACK_BYTES) {
+		(void)sync_file_range(segment->pages, 0, 0, SYNC_FILE_RANGE_WRITE);
+		segment->dirty = 0;
+	}
+	return 0;
 }
 
 static off_t sums_offset(uint64_t address)

@@ -17,6 +17,8 @@ struct segment {
 	int pages;
 	/* The same file past the page cache, -1 if the file system does not have that. */
 	int direct;
+	/* Bytes in the page cache since the disk was told to begin. */
+	uint64_t dirty;
 	int sums;
 };
 
@@ -60,8 +62,8 @@ static inline off_t segment_offset(uint64_t address)
 /* Within one segment. -1 with errno; pages that nobody wrote read as EIO or zeros, their sums as 0. */
 int object_read(struct object *object, uint64_t address, void *pages, uint64_t count);
 int object_read_sums(struct object *object, uint64_t address, uint64_t *sums, uint64_t count);
-/* `pages` begins at a page border. */
-int object_write(struct object *object, uint64_t address, const void *pages, uint64_t count);
+/* `pages` begins at a page border; `direct`: past the page cache, if there are enough. */
+int object_write(struct object *object, uint64_t address, const void *pages, uint64_t count, bool direct);
 int object_write_sums(struct object *object, uint64_t address, const uint64_t *sums, uint64_t count);
 /* Clears the sums of [from, to), over any number of segments, and gives their disk space back. */
 int object_forget(struct object *object, uint64_t from, uint64_t to);

@@ -87,5 +87,5 @@ int peer_content(struct peer *peer, void *content, size_t size)
 {
 	int result = receive(peer, content, size);
 
-	return result > 0 ? fail("the page stream ends %zu bytes before the end of a run: CRIU has given up", size) : result;
+	return result > 0 ? fail("the page stream ends in the middle of a run: CRIU has given up") : result;
 }

@@ -767,6 +767,8 @@ static int open_snapshot(struct server *server)
 	if (read_snapshot(server->images_dir, options->images, server->snapshot) ||
 	    read_snapshot(server->store_dir, options->store, other))
 		return -1;
+	if (!faccessat(server->store_dir, UNFINISHED_FILE, F_OK, 0))
+		return fail("the last round did not end in the store %s, so what it has is not whole", options->store);
 	if (memcmp(server->snapshot, other, SNAPSHOT_SIZE))
 		return fail("the images in %s and the store %s are of different snapshots (%.32s, %.32s)", options->images,
 			    options->store, server->snapshot, other);

@@ -24,8 +24,6 @@
 #include "wire.h"
 #include "writer.h"
 
-/* Exists from the first byte of a round to its last: the store of a round that did not end cannot be built upon. */
-#define UNFINISHED_FILE "unfinished"
 #define RUNS_MAX ((size_t)1 << 24)
 /* Pages that are read back, checked and copied in one go. */
 #define BATCH 64
@@ -57,7 +55,7 @@ struct round {
 	uint64_t *sums;
 };
 
-static int lost_disk(struct round *round, const char *what)
+static int lost(struct round *round, enum object_type type, uint64_t id, const char *what)
 {
 	int reason = errno;
 
@@ -65,8 +63,20 @@ static int lost_disk(struct round *round, const char *what)
 		return fail("the store %s is full after %" PRIu64 " pages of this round: free space or choose another place",
 			    round->options->store, round->pages);
 	errno = reason;
-	return fail_errno("%s %" PRIu64 " in the store %s cannot be %s", type_name(round->files.type), round->files.id,
-			  round->options->store, what);
+	return fail_errno("%s %" PRIu64 " in the store %s cannot be %s", type_name(type), id, round->options->store, what);
+}
+
+static int lost_disk(struct round *round, const char *what)
+{
+	return lost(round, round->files.type, round->files.id, what);
+}
+
+/* What the writer could not write may have been received long before. */
+static int lost_chunk(struct round *round)
+{
+	const struct chunk *chunk = &round->writer.chunks[round->writer.done % WRITER_CHUNKS];
+
+	return round->writer.error ? lost(round, chunk->type, chunk->id, "written") : fail_errno("no thread for writing");
 }
 
 static struct round_object *find_object(struct round *round, enum object_type type, uint64_t id)
@@ -124,7 +134,7 @@ static int receive_content(struct round *round, uint64_t address, uint64_t pages
 		struct chunk *chunk = writer_next(&round->writer);
 
 		if (!chunk)
-			return lost_disk(round, "written");
+			return lost_chunk(round);
 		chunk->type = round->files.type;
 		chunk->id = round->files.id;
 		chunk->address = address;
@@ -313,12 +323,34 @@ static int write_images(struct round *round, struct round_object *object, uint32
 	image.content = pages_create(round->images, pages_id);
 	if (image.content < 0 || enter_object(round, object) || place_runs(round, object, &image))
 		goto out;
+	if (wait_for_disk(image.content)) {
+		fail_errno("the pages that restore reads cannot be written to %s", round->options->images);
+		goto out;
+	}
 	result = pagemap_write(round->images, object->type, object->id, pages_id, &image.runs);
 out:
 	close_fd(&image.content);
 	runs_free(&image.runs);
 	runs_free(&image.lazy_areas);
 	return result;
+}
+
+static int await_file(const struct object_file *file, void *context)
+{
+	CLEANUP_FD int fd = openat(file->directory, file->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	(void)context;
+	return fd < 0 ? -1 : wait_for_disk(fd);
+}
+
+/* One commit of the file system for all files: each by itself would be a wait for the disk of its own. */
+static int sync_round(struct round *round)
+{
+	if (object_each_file(round->store, await_file, NULL) || syncfs(round->store))
+		return fail_errno("the round cannot be synced to the store %s", round->options->store);
+	if (round->options->last && syncfs(round->images))
+		return fail_errno("the images cannot be synced to %s", round->options->images);
+	return 0;
 }
 
 static int write_name(int directory, const char *text)
@@ -348,7 +380,7 @@ static int write_snapshot_id(struct round *round)
 static int finish_round(struct round *round)
 {
 	if (writer_wait(&round->writer))
-		return lost_disk(round, "written");
+		return lost_chunk(round);
 	for (size_t i = 0; i < round->object_count; i++)
 		if (runs_sort(&round->objects[i].runs))
 			return fail("the page stream mentions pages of %s %" PRIu64 " twice", type_name(round->objects[i].type),
@@ -363,11 +395,8 @@ static int finish_round(struct round *round)
 	object_close(&round->files);
 	if (!round->options->last && object_each_file(round->store, delete_unmentioned, round))
 		return fail_errno("the files of ended tasks cannot be deleted in %s", round->options->store);
-	if (round->options->last && write_snapshot_id(round))
+	if (sync_round(round) || (round->options->last && write_snapshot_id(round)))
 		return -1;
-	/* One for all: each file by itself would be a wait for the disk of its own. It tells of errors since they were opened. */
-	if (syncfs(round->store) || (round->options->last && syncfs(round->images)))
-		return lost_disk(round, "synced");
 	if (unlinkat(round->store, UNFINISHED_FILE, 0))
 		return fail_errno("the end of the round cannot be recorded in %s", round->options->store);
 	return 0;

@@ -12,7 +12,8 @@ static int write_chunk(struct object *files, const struct chunk *chunk)
 
 	for (uint64_t i = 0; i < chunk->pages; i++)
 		sums[i] = page_sum(chunk->content + i * PAGE_SIZE, chunk->address + i * PAGE_SIZE) | chunk->lazy;
-	if (object_write(files, chunk->address, chunk->content, chunk->pages) ||
+	/* What is not restored on demand is read back at once, for CRIU's own images. */
+	if (object_write(files, chunk->address, chunk->content, chunk->pages, chunk->lazy) ||
 	    object_write_sums(files, chunk->address, sums, chunk->pages))
 		return errno ? errno : EIO;
 	return 0;
@@ -41,7 +42,7 @@ static void *work(void *argument)
 		error = write_chunk(&files, chunk);
 		pthread_mutex_lock(&writer->lock);
 		writer->error = error;
-		writer->done++;
+		writer->done += !error;
 		pthread_cond_broadcast(&writer->changed);
 	}
 	pthread_mutex_unlock(&writer->lock);

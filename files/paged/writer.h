@@ -33,7 +33,7 @@ struct writer {
 	struct chunk chunks[WRITER_CHUNKS];
 	uint8_t *memory;
 	uint64_t added, done;
-	int error; /* errno of the first that failed; after it nothing is done any more */
+	int error; /* errno of the first that failed, the chunk at `done`; after it nothing is done any more */
 };
 
 /* `store`: its directory, which stays open until the end. */

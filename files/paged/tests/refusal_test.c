@@ -191,6 +191,46 @@ static void test_dead_pages(void)
 	CHECK(access(path, F_OK));
 }
 
+/* More than the writer takes at a time, past the page cache, and over what an earlier round has left in it. */
+static void test_large_run(void)
+{
+	enum { COUNT = 1200, SMALL = 3 };
+	char place[] = "/var/tmp/paged-refusal.XXXXXX", path[96];
+	uint64_t page[PAGE / 8], kept[PAGE / 8];
+	char has_parent = 0;
+	pid_t pid;
+	int fd;
+
+	CHECK(mkdtemp(place));
+	fd = open_object(&pid, place, 24);
+	memset(page, 1, PAGE);
+	send_request(fd, 24, ADD(PRESENT | LAZY), SMALL, BASE, object);
+	for (uint64_t i = 0; i < SMALL; i++)
+		send_bytes(fd, page, PAGE);
+	CHECK(!finish(fd, 24, pid));
+
+	fd = open_store(&pid, place, NULL, NULL);
+	send_request(fd, 24, 4, 0, 0, object);
+	CHECK(!receive_bytes(fd, &has_parent, 1) && has_parent);
+	send_request(fd, 24, ADD(PRESENT | LAZY), COUNT, BASE, object);
+	for (uint64_t i = 0; i < COUNT; i++) {
+		fill(page, BASE + i * PAGE);
+		send_bytes(fd, page, PAGE);
+	}
+	CHECK(!finish(fd, 24, pid));
+
+	snprintf(path, sizeof(path), "%s/task-%d.0000.pages", place, (int)(object >> 8));
+	fd = open(path, O_RDONLY);
+	for (uint64_t i = 0; i < COUNT; i++) {
+		fill(page, BASE + i * PAGE);
+		CHECK(pread(fd, kept, PAGE, (off_t)(BASE + i * PAGE)) == PAGE && !memcmp(kept, page, PAGE));
+	}
+	close(fd);
+	/* Nothing is mentioned: its files go. */
+	fd = open_store(&pid, place, NULL, NULL);
+	CHECK(!finish(fd, 24, pid) && access(path, F_OK) && !rmdir(place));
+}
+
 /* ---- serve ---- */
 
 static pid_t start_serve(const char *store_directory)
@@ -275,11 +315,16 @@ static void test_connections(void)
 {
 	uint32_t finished = 0x52535446;
 	int32_t hello;
+	char path[192];
 	pid_t first, second;
 	int fd;
 
 	/* Not complete, not the same snapshot, in use. */
 	CHECK(exit_code(start_serve(other)) == 1);
+	snprintf(path, sizeof(path), "%s/unfinished", store);
+	fd = creat(path, 0600);
+	CHECK(fd >= 0 && !close(fd));
+	CHECK(exit_code(start_serve(store)) == 1 && !unlink(path));
 	first = start_serve(store);
 	fd = connect_serve();
 	second = start_serve(store);
@@ -501,6 +546,7 @@ int main(int argc, char **argv)
 	test_keep(32);
 	test_places();
 	test_dead_pages();
+	test_large_run();
 	test_locked();
 	test_connections();
 	test_spoilt_page();
