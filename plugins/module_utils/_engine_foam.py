@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import time
 
-from . import _criu, _criustats, _engine_criu, _filesystems, _flow, _hugepages, _paged, _rounds
+from . import _criu, _criustats, _engine_criu, _filesystems, _flow, _hugepages, _paged, _pageddump, _rounds
 from ._errors import KupError
 from ._files import make_directory, read_text
 from ._paged import PROGRAM, Server
@@ -59,14 +59,13 @@ packages, stage = _engine_criu.packages, _engine_criu.stage
 load, seal, give_up = _engine_criu.load, _engine_criu.seal, _engine_criu.give_up
 
 
-class Checkpoint(_engine_criu.Checkpoint):
+class Checkpoint(_pageddump.Checkpoint):
     """See `_engine_criu.Checkpoint`."""
 
     def __init__(self, unit, directory, settings):
         super().__init__(unit, directory, settings)
         self._place = f"{directory}/store"
         self._done = []
-        self._store = None
         self._huge_kib = 0
         self._stored = {}
 
@@ -140,24 +139,15 @@ class Checkpoint(_engine_criu.Checkpoint):
         for path in (self.directory, self._place):
             make_directory(path)
         words = ["--last", "--images-dir", self.directory, *([] if self._done else ["--first"])]
-        self._store = Server(["store", "--store", self._place, *words])
-        return [*self._store.options, "--track-mem", *self._parent("rounds")], [self._store.socket]
-
-    def freeze(self):
-        super().freeze()
-        self._store.connected()
+        self.server = Server(["store", "--store", self._place, *words])
+        return [*self.server.options, "--track-mem", *self._parent("rounds")], [self.server.socket]
 
     def wait(self, deadline):
-        try:
-            super().wait(deadline)
-        except KupError as error:
-            raise _paged.with_cause(self._store, str(error)) from error
-        self._stored = self._store.finish()
+        super().wait(deadline)
+        self._stored = self.server.finish()
 
     def let_go(self):
         super().let_go()
-        if self._store:
-            self._store.end()
         _hugepages.resume()
 
     def discard(self):

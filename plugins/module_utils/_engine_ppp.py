@@ -18,7 +18,7 @@ import struct
 import time
 from importlib.util import find_spec
 
-from . import _criu, _engine_criu, _frames, _module, _paged
+from . import _criu, _frames, _module, _paged, _pageddump, _smaps
 from ._errors import KupError
 from ._files import make_directory, read_text
 
@@ -105,12 +105,11 @@ def _check_copies(table):
         )
 
 
-class Checkpoint(_engine_criu.Checkpoint):
+class Checkpoint(_pageddump.Checkpoint):
     """See `_engine_criu.Checkpoint`."""
 
     def __init__(self, unit, directory, settings):
         super().__init__(unit, directory, settings)
-        self._server = None
         self._kept = {}
         self.table = {}
 
@@ -127,32 +126,17 @@ class Checkpoint(_engine_criu.Checkpoint):
             make_directory(path)
         with open(f"{parent}/inventory.img", "wb") as stream:
             stream.write(inventory(int(time.clock_gettime(time.CLOCK_BOOTTIME) * 1e6)))
-        self._server = _paged.Server(["keep", "--images-dir", self.directory])
+        self.server = _paged.Server(["keep", "--images-dir", self.directory])
         # What is not written to from here on, CRIU takes for unchanged since its parent and does not read.
         for process in self.unit.processes:
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended
                 _forget_writes(process)
-        return [*self._server.options, "--track-mem", "--prev-images-dir", "before"], [self._server.socket]
-
-    def freeze(self):
-        super().freeze()
-        self._server.connected()
-
-    def wait(self, deadline):
-        try:
-            super().wait(deadline)
-        except KupError as error:
-            raise _paged.with_cause(self._server, str(error)) from error
+        return [*self.server.options, "--track-mem", "--prev-images-dir", "before"], [self.server.socket]
 
     def keep(self, first):
         """Record the tree's frames; its tasks are named from ``first`` on. Returns the next free name."""
-        self._kept = self._server.finish(f"{first}\n")
+        self._kept = self.server.finish(f"{first}\n")
         return first + self._kept["objects"]
-
-    def let_go(self):
-        super().let_go()
-        if self._server:
-            self._server.end()
 
     # The process stands still until its memory is back. systemd's SIGTERM comes with SIGCONT: it would run without.
     # A closed device policy holds for whoever is in the control group, also for who puts it back.
@@ -192,21 +176,17 @@ def _bring_in(process):
 
 
 def _swapped_pages(process):
-    """Numbers of the virtual pages that are swapped out, in areas of which ``smaps`` says that some are."""
-    area = None
+    """Numbers of the virtual pages that are swapped out."""
     with open(f"{process.path}/pagemap", "rb", buffering=0) as pagemap:
-        for line in read_text(f"{process.path}/smaps", "").splitlines():
-            first, _space, rest = line.partition(" ")
-            if "-" in first and not first.endswith(":"):
-                area = [int(part, 16) // _PAGE for part in first.split("-")]
-            elif first == "Swap:" and int(rest.split()[0]):
-                for start in range(area[0], area[1], _CHUNK):
-                    entries = os.pread(pagemap.fileno(), min(_CHUNK, area[1] - start) * 8, start * 8)
-                    flags = entries[7::8].translate(_SWAPPED)
-                    at = flags.find(1)
-                    while at >= 0:
-                        yield start + at
-                        at = flags.find(1, at + 1)
+        for first, last, _kib in _smaps.areas(read_text(f"{process.path}/smaps", ""), "Swap"):
+            end = last // _PAGE
+            for start in range(first // _PAGE, end, _CHUNK):
+                entries = os.pread(pagemap.fileno(), min(_CHUNK, end - start) * 8, start * 8)
+                flags = entries[7::8].translate(_SWAPPED)
+                at = flags.find(1)
+                while at >= 0:
+                    yield start + at
+                    at = flags.find(1, at + 1)
 
 
 def inventory(uptime):

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import re
 
+from . import _smaps
 from ._files import make_directory, read_text, write_file
 from ._paths import RUN
 from ._run import run
@@ -28,14 +29,12 @@ mountpoint --quiet /sys/kernel/debug || mount -t debugfs debugfs /sys/kernel/deb
 while read -r range; do echo "$range" >/sys/kernel/debug/split_huge_pages; done
 """
 
-_AREA = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) ")
-
 
 def suspend(processes):
     """Split the huge pages of ``processes`` and make no new ones; returns the KiB that were in huge pages."""
     ranges, found = [], 0
     for process in processes:
-        for start, end, kib in _areas(read_text(f"{process.path}/smaps", "")):
+        for start, end, kib in _smaps.areas(read_text(f"{process.path}/smaps", ""), "AnonHugePages"):
             ranges.append(f"{process.pid},{start:#x},{end:#x}")
             found += kib
     setting = re.search(r"\[(\w+)\]", read_text(_ENABLED, ""))
@@ -61,14 +60,3 @@ def resume():
 def _set(word):
     with open(_ENABLED, "w", encoding="ascii") as stream:
         stream.write(word)
-
-
-def _areas(smaps):
-    """(start, end, KiB in huge pages) of each area that has some."""
-    area = None
-    for line in smaps.splitlines():
-        head = _AREA.match(line)
-        if head:
-            area = int(head.group(1), 16), int(head.group(2), 16)
-        elif line.startswith("AnonHugePages:") and area and int(line.split()[1]):
-            yield (*area, int(line.split()[1]))

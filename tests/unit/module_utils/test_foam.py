@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils import _criustats, _engines, _hugepages, _rounds
+from ansible_collections.kup.fleet.plugins.module_utils import _criustats, _engines, _rounds, _smaps
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 
 
@@ -90,7 +90,7 @@ AnonHugePages:         0 kB
 
 
 def test_only_areas_with_huge_pages_are_split():
-    assert list(_hugepages._areas(SMAPS)) == [(0x7F0000000000, 0x7F0000400000, 2048)]
+    assert list(_smaps.areas(SMAPS, "AnonHugePages")) == [(0x7F0000000000, 0x7F0000400000, 2048)]
 
 
 class Engine:
