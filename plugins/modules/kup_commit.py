@@ -83,7 +83,11 @@ def apply(state, owner, check_mode):
 def main():
     module = AnsibleModule(
         argument_spec={
-            "state": {"type": "str", "choices": ["committed", "clean", "released", "forgotten"], "default": "committed"},
+            "state": {
+                "type": "str",
+                "choices": ["committed", "clean", "released", "forgotten"],
+                "default": "committed",
+            },
             "run_id": {"type": "str", "required": True},
         },
         supports_check_mode=True,

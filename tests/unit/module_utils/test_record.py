@@ -46,6 +46,23 @@ def test_a_reason_with_quotes_survives_the_shell(path):
     assert found["KERNEL_NEW"] == "7.2"
 
 
+def try_again(plan):
+    """Exit code of a boot's attempt to restore a unit, by files/node/lib.sh."""
+    shell = f"{LIBRARY.read_text()}\nplan={plan}\ntry_again a.service\nwait"
+    return subprocess.run(["sh", "-ec", shell], check=False, capture_output=True, text=True)
+
+
+def test_a_checkpoint_is_not_tried_for_ever(tmp_path):
+    assert [try_again(tmp_path).returncode for _boot in range(5)] == [0] * 5
+    last = try_again(tmp_path)
+    assert last.returncode != 0
+    assert "5 boots have tried to bring a.service back" in last.stderr
+
+
+def test_a_boot_that_cannot_be_counted_still_tries(tmp_path):
+    assert try_again(tmp_path / "missing").returncode == 0
+
+
 @pytest.mark.parametrize("text", ["PHASE=great", "COLOUR=red", "no line", "PHASE=trial phase"])
 def test_a_broken_record_is_refused(text):
     with pytest.raises(KupError, match="transaction record"):
