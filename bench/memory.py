@@ -46,6 +46,7 @@ def arguments():
     )
     parser.add_argument("--throughput-size", type=int, default=1024, help="MiB (default: %(default)s)")
     parser.add_argument("--rate", type=float, default=500, help="sets per second (default: %(default)s)")
+    parser.add_argument("--resume", action="store_true", help="keep what the last run has measured of other sizes")
     return parser.parse_args()
 
 
@@ -140,16 +141,22 @@ def plot(sizes, path):
     figure.draw(path, lines, "memcached, GiB", "frozen, s")
 
 
+def _measured(path):
+    if not path.exists():
+        return {}
+    return {int(mib): cycles for mib, cycles in json.loads(path.read_text(encoding="utf-8"))["sizes"].items()}
+
+
 def main():
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     args = arguments()
     OUT.mkdir(parents=True, exist_ok=True)
-    sizes = {}
+    path = OUT / "memory.json"
+    sizes = _measured(path) if args.resume else {}
     try:
         for mib in map(int, args.sizes.split(",")):
             say(f"measuring {mib} MiB")
             sizes[mib] = measure(mib, args)
-            path = OUT / "memory.json"
             path.write_text(json.dumps({"rate": args.rate, "sizes": sizes}, indent=2) + "\n", encoding="utf-8")
     except LabError as error:
         sys.exit(f"bench: {error}")
