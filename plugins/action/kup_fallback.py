@@ -36,7 +36,9 @@ def _objection(sight):
     if state == "trial":
         return f"The way back was given up, the applications go on with kernel {sight.kernel}: {reason}"
     if state == "committed":
-        return f"The update to {sight.kernel} is committed, expected a node on trial; run kup_fallback.yml or update it to the old kernel."
+        return (
+            f"The update to {sight.kernel} is committed, expected a node on trial; update it to the old kernel instead."
+        )
     if state == "interrupted":
         return "A switch was ended while it wrote the checkpoint; look at 'journalctl --unit=kup-switch' on the node."
     return f"The applications lost their state: {reason}"
