@@ -224,8 +224,10 @@ ExecStart=/bin/sh {RUNTIME}/arrived
     _unit_file(
         directory,
         "kup-restore-failed.service",
+        # It writes the record.
         f"""{_EARLY}
 Description=Go back because checkpointed applications could not be restored
+After=systemd-remount-fs.service
 
 [Service]
 Type=oneshot

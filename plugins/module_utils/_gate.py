@@ -17,11 +17,10 @@ import urllib.request
 from . import _flow
 from ._errors import KupError
 from ._files import make_directory, read_text, write_file
-from ._paths import STATE
+from ._paths import NUMBERS, STATE
 from ._run import run
 from ._units import Unit
 
-_NUMBERS = STATE + "/numbers.json"
 _ANSWER_LIMIT = 1 << 20
 
 
@@ -46,7 +45,7 @@ def judge(units, ports, commands, uris, numbers):
 def remember(found):
     """Save the applications' numbers as they are before the switch: dict name → number."""
     make_directory(STATE)
-    write_file(_NUMBERS, json.dumps(found))
+    write_file(NUMBERS, json.dumps(found))
 
 
 def read_number(number):
@@ -79,7 +78,7 @@ def read_number(number):
 
 def _numbers(numbers):
     """Compare with what was remembered: (failures, dict name → {"before", "now"}, None where unknown)."""
-    remembered = json.loads(read_text(_NUMBERS, "{}")) if numbers else {}
+    remembered = json.loads(read_text(NUMBERS, "{}")) if numbers else {}
     failures, compared = [], {}
     for number in numbers:
         name, share = number["name"], number.get("at_least")

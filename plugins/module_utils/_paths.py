@@ -13,6 +13,7 @@ TIMELINE = STATE + "/timeline"
 KERNELS = STATE + "/kernels"
 BOOT = STATE + "/boot"
 MEMORY = STATE + "/memory.json"
+NUMBERS = STATE + "/numbers.json"
 IMAGES = STATE + "/images"
 
 # Installed by the role kup_checkpoint: this library and the shell beside it.

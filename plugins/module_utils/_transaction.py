@@ -13,7 +13,7 @@ import time
 from . import _bootloader, _criu, _engines, _flow, _hold, _kernels, _kexec, _record, _timeline
 from ._errors import KupError
 from ._files import make_directory
-from ._paths import BOOT, KERNELS, MEMORY, RUN, STATE
+from ._paths import BOOT, KERNELS, MEMORY, NUMBERS, RUN, STATE
 from ._run import run
 
 
@@ -143,23 +143,29 @@ def clean_up(record, dry=False):
 
 
 def forget(record, dry=False):
-    """Give up what a finished update keeps: the preserved kernel, and what no kernel could restore. The record stays.
+    """Give up what an update keeps: the preserved kernel, and what no kernel could restore. The record stays.
+
+    An update that never came to its switch is ended.
 
     :param dry: only look.
     :returns: whether there was anything.
-    :raises KupError: the update is not finished.
+    :raises KupError: the applications are on their way, or on trial.
     """
-    if record.unfinished:
+    begun = record["PHASE"] in ("prepared", "checkpointing")  # what writes a checkpoint holds the lock
+    if record.unfinished and not begun:
         raise KupError(
             f"This node is in phase {record['PHASE']!r} of an update to {record['KERNEL_NEW']}, expected a finished one; "
             "commit it or undo it with kup_fallback.yml."
         )
     _flow.refuse()
-    kept = [KERNELS, BOOT, MEMORY] + ([f"{record['IMAGES']}/{record['ID']}"] if record["ID"] else [])
+    if begun and not dry:
+        _record.advance(record, "aborted", "released before the switch")
+    cleaned = record["PHASE"] in ("aborted", "fell_back") and clean_up(record, dry)
+    kept = [KERNELS, BOOT, MEMORY, NUMBERS] + ([f"{record['IMAGES']}/{record['ID']}"] if record["ID"] else [])
     left = [path for path in kept if os.path.exists(path)]
     for path in left if not dry else ():
         if os.path.isdir(path):
             shutil.rmtree(path)
         else:
             os.unlink(path)
-    return bool(left)
+    return bool(begun or cleaned or left)

@@ -22,7 +22,7 @@ options:
       - V(released) changes nothing of the update, but lets another rollout go on with it at once. A rollout that ends
         early says this to the nodes that it has prepared.
       - V(forgotten) removes what a finished update keeps on purpose, the preserved kernel and images that no kernel could
-        restore. The transaction record stays.
+        restore. An update that did not come to its switch is ended. The transaction record stays.
     type: str
     choices:
       - committed

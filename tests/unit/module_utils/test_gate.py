@@ -81,7 +81,7 @@ def test_nobody_answers():
 @pytest.fixture
 def remembered(tmp_path, monkeypatch):
     monkeypatch.setattr(_gate, "STATE", str(tmp_path))
-    monkeypatch.setattr(_gate, "_NUMBERS", str(tmp_path / "numbers.json"))
+    monkeypatch.setattr(_gate, "NUMBERS", str(tmp_path / "numbers.json"))
     _gate.remember({"items": 100.0})
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils import _flow, _transaction
+from ansible_collections.kup.fleet.plugins.module_utils import _flow, _record, _transaction
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._record import Record
 
@@ -10,12 +10,13 @@ from ansible_collections.kup.fleet.plugins.module_utils._record import Record
 @pytest.fixture
 def node(tmp_path, monkeypatch):
     """A node's state with all that an update can leave: its directory, and the record of a failed one."""
-    for name in ("KERNELS", "BOOT", "MEMORY"):
+    for name in ("KERNELS", "BOOT", "MEMORY", "NUMBERS"):
         monkeypatch.setattr(_transaction, name, str(tmp_path / name.lower()))
     monkeypatch.setattr(_flow, "RUN", str(tmp_path / "run"))
+    monkeypatch.setattr(_record, "RECORD", str(tmp_path / "record"))
     for directory in ("kernels/7.2", "boot/1", "images/20260101T000000/1-a.service", "images/somebody-else"):
         (tmp_path / directory).mkdir(parents=True)
-    for file in ("memory", "record"):
+    for file in ("memory", "numbers", "record"):
         (tmp_path / file).write_text("")
     return tmp_path, Record(PHASE="failed", ID="20260101T000000", IMAGES=str(tmp_path / "images"), KERNEL_NEW="7.2")
 
@@ -38,7 +39,19 @@ def test_a_look_removes_nothing(node):
     assert names(directory) == before
 
 
-@pytest.mark.parametrize("phase", ["prepared", "switching", "trial", "returning"])
+@pytest.mark.parametrize("phase", ["prepared", "checkpointing"])
+def test_an_update_that_did_not_come_to_its_switch_is_ended(node, monkeypatch, phase):
+    directory, record = node
+    cleaned = []
+    monkeypatch.setattr(_transaction, "clean_up", lambda record, dry: cleaned.append((record["PHASE"], dry)))
+    record["PHASE"] = phase
+    assert _transaction.forget(record)
+    assert _record.load()["PHASE"] == "aborted"
+    assert cleaned == [("aborted", False)]
+    assert names(directory) == ["images", "images/somebody-else", "record"]
+
+
+@pytest.mark.parametrize("phase", ["switching", "trial", "returning"])
 def test_an_update_under_way_is_left_alone(node, phase):
     directory, record = node
     before = names(directory)
@@ -48,6 +61,6 @@ def test_an_update_under_way_is_left_alone(node, phase):
 
 
 def test_a_node_without_an_update_has_nothing(tmp_path, monkeypatch):
-    for name in ("KERNELS", "BOOT", "MEMORY"):
+    for name in ("KERNELS", "BOOT", "MEMORY", "NUMBERS"):
         monkeypatch.setattr(_transaction, name, str(tmp_path / name.lower()))
     assert not _transaction.forget(Record())
