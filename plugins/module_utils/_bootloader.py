@@ -6,16 +6,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import re
+import struct
 
 from ._errors import KupError
-from ._files import read_text, sync_directory, write_file
+from ._files import read_text, write_file
 from ._run import run
 
 _CONFIGURATION = "/boot/grub/grub.cfg"
 # Read by update-grub after /etc/default/grub.
 _PIN = "/etc/default/grub.d/kup.cfg"
+# EXT4_IOC_CHECKPOINT, Linux 5.14: everything in the journal is written to its place.
+_CHECKPOINT = 0x4004662B
 
 
 def obstacle():
@@ -62,6 +67,7 @@ def pin(release):
         os.makedirs(os.path.dirname(_PIN), exist_ok=True)
         write_file(_PIN, "# Written by kup.fleet for the time of a kernel update.\nGRUB_DEFAULT=saved\n", 0o644)
         run(["update-grub"], timeout=600)
+        _settle()
         changed = True
     return set_default(release) or changed
 
@@ -72,7 +78,7 @@ def set_default(release):
     if default() == wanted:
         return False
     run(["grub-set-default", wanted])
-    sync_directory("/boot/grub")
+    _settle()
     return True
 
 
@@ -88,3 +94,15 @@ def unpin(release):
     if newest and newest.group(1) == release:
         os.unlink(_PIN)
         run(["update-grub"], timeout=600)
+        _settle()
+
+
+def _settle():
+    """What GRUB reads is where GRUB looks for it, also after a power cut: it knows nothing of a file system's journal."""
+    directory = os.open("/boot/grub", os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.sync()
+        with contextlib.suppress(OSError):  # a file system without such a call
+            fcntl.ioctl(directory, _CHECKPOINT, struct.pack("=I", 0))
+    finally:
+        os.close(directory)
