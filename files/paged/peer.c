@@ -61,8 +61,9 @@ int peer_request(struct peer *peer, struct wire_request *request)
 	return wire_decode(peer->form, bytes, request);
 }
 
-static int check(int socket)
+int peer_open(const struct peer *opened)
 {
+	int socket = opened->socket;
 	int type = 0, domain = 0;
 	socklen_t size = sizeof(type);
 	struct ucred peer;
@@ -76,11 +77,6 @@ static int check(int socket)
 	if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) || (peer.uid && peer.uid != geteuid()))
 		return fail("the other end of --socket-fd %d belongs to user %u, expected root", socket, peer.uid);
 	return 0;
-}
-
-int peer_open(struct peer *peer)
-{
-	return check(peer->socket);
 }
 
 int peer_content(struct peer *peer, void *content, size_t size)

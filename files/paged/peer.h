@@ -17,7 +17,7 @@ struct peer {
 
 /* Each returns -1 after saying what is wrong. */
 /* The peer must be root's. The socket stays the caller's. */
-int peer_open(struct peer *peer);
+int peer_open(const struct peer *opened);
 int peer_request(struct peer *peer, struct wire_request *request);
 int peer_answer(struct peer *peer, const void *bytes, size_t size);
 /* Content of a run. */
