@@ -12,6 +12,8 @@ void kup_forget(struct kup_session *session)
 {
 	kvfree(session->lists);
 	kvfree(session->own);
+	kvfree(session->places);
+	kvfree(session->handed);
 	memset(session, 0, sizeof(*session));
 }
 
@@ -33,14 +35,48 @@ int kup_attach(struct kup_session *session, u64 address, u64 nonce)
 	return 0;
 }
 
+void kup_hand_over_page(struct kup_session *session, struct page *page)
+{
+	/* The frame may be anybody's at once, and look like one that was never taken: we have to know. */
+	set_bit(page_to_pfn(page) - session->first_frame, session->handed);
+	put_page(page);
+}
+
+static bool is_handed_over(const struct kup_session *session, u64 frame)
+{
+	return session->handed && test_bit(frame - session->first_frame, session->handed);
+}
+
+int kup_hand_over(struct kup_session *session)
+{
+	u64 runs = session->table->runs, end = kup_run_end(kup_run_at(session, runs - 1)), i, frame;
+
+	session->first_frame = kup_run_first(kup_run_at(session, 0));
+	session->handed = kvcalloc(BITS_TO_LONGS(end - session->first_frame), sizeof(long), GFP_KERNEL);
+	if (!session->handed)
+		return -ENOMEM;
+	for (i = 0; i < runs; i++) {
+		u64 run = kup_run_at(session, i);
+
+		for (frame = kup_run_first(run); frame < kup_run_end(run); frame++)
+			if (!PageReserved(pfn_to_page(frame)))
+				kup_hand_over_page(session, pfn_to_page(frame));
+		cond_resched();
+	}
+	session->state = KUP_PPP_RUNNING;
+	return 0;
+}
+
 /* Returns how many pages nobody has taken. */
-static u64 give_back(u64 run)
+static u64 give_back(const struct kup_session *session, u64 run)
 {
 	u64 frame, freed = 0;
 
 	for (frame = kup_run_first(run); frame < kup_run_end(run); frame++) {
 		struct page *page = pfn_to_page(frame);
 
+		if (is_handed_over(session, frame))
+			continue;
 		if (PageReserved(page)) {
 			free_reserved_page(page);
 			freed++;
@@ -68,7 +104,7 @@ int kup_release(struct kup_session *session, struct kup_ppp_release *release)
 
 		for (; first < end; first++) {
 			if (!kup_is_own(session, kup_run(first, 1)))
-				release->freed += give_back(kup_run(first, 1));
+				release->freed += give_back(session, kup_run(first, 1));
 			if (!(first % 4096))
 				cond_resched();
 		}
@@ -76,7 +112,7 @@ int kup_release(struct kup_session *session, struct kup_ppp_release *release)
 	/* Nobody may take it for a table any more, wherever the page goes: REARM has made it look like a new one. */
 	session->table->magic = 0;
 	for (k = 0; k < owns; k++)
-		release->freed += give_back(own[k]);
+		release->freed += give_back(session, own[k]);
 	pr_info("released: %lld pages are bound, %llu frames given back\n", atomic64_read(&session->bound), release->freed);
 	kup_forget(session);
 	return 0;

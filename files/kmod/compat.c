@@ -72,6 +72,14 @@ int kup_compat_init(void)
 	return error;
 }
 
+#if defined(CONFIG_USERFAULTFD) && LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+/* Its operations are the file's name: another kind's private data would be something else. */
+struct userfaultfd_ctx *kup_userfaultfd(struct file *file)
+{
+	return (unsigned long)file->f_op == static_call(kup_lookup)("userfaultfd_fops") ? file->private_data : ERR_PTR(-EINVAL);
+}
+#endif
+
 bool kup_is_stopped(struct task_struct *task)
 {
 	struct task_struct *thread;

@@ -9,6 +9,7 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/static_call.h>
+#include <linux/userfaultfd_k.h>
 #include <linux/version.h>
 
 /* Find the functions below; -ENOENT and a log line if one is missing. */
@@ -148,6 +149,64 @@ static inline bool kup_is_plain(struct vm_area_struct *vma)
 #endif
 	return vma_is_anonymous(vma) && !(vma->vm_flags & refused);
 }
+
+/*
+ * A userfaultfd: whose memory it is about, which areas wait for it, and keeping the process from changing them. Before 6.9 what is
+ * behind the file is nobody else's business; 6.12 is the first that was tried.
+ */
+#if defined(CONFIG_USERFAULTFD) && LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+/* Of the open file, or NULL if it is none. */
+struct userfaultfd_ctx *kup_userfaultfd(struct file *file);
+
+static inline struct mm_struct *kup_userfaultfd_mm(struct userfaultfd_ctx *context)
+{
+	return context->mm;
+}
+
+static inline bool kup_is_waiting(struct vm_area_struct *vma, struct userfaultfd_ctx *context)
+{
+	return vma->vm_userfaultfd_ctx.ctx == context && userfaultfd_missing(vma);
+}
+
+/* -EAGAIN: there are events that nobody has read yet. mmap_lock is held; on success, until kup_let_move(). */
+static inline int kup_hold_still(struct userfaultfd_ctx *context)
+{
+	down_read(&context->map_changing_lock);
+	if (!atomic_read(&context->mmap_changing))
+		return 0;
+	up_read(&context->map_changing_lock);
+	return -EAGAIN;
+}
+
+static inline void kup_let_move(struct userfaultfd_ctx *context)
+{
+	up_read(&context->map_changing_lock);
+}
+#else
+static inline struct userfaultfd_ctx *kup_userfaultfd(struct file *file)
+{
+	return ERR_PTR(-EOPNOTSUPP);
+}
+
+static inline struct mm_struct *kup_userfaultfd_mm(struct userfaultfd_ctx *context)
+{
+	return NULL;
+}
+
+static inline bool kup_is_waiting(struct vm_area_struct *vma, struct userfaultfd_ctx *context)
+{
+	return false;
+}
+
+static inline int kup_hold_still(struct userfaultfd_ctx *context)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline void kup_let_move(struct userfaultfd_ctx *context)
+{
+}
+#endif
 
 /* Every thread is stopped, traced and stopped, or frozen by its cgroup. */
 bool kup_is_stopped(struct task_struct *task);

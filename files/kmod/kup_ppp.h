@@ -4,7 +4,9 @@
  *
  * Old kernel:	BEGIN, RECORD once or more for each task, LAYOUT, then kexec. DROP undoes all three.
  * New kernel:	the module parameter table=0xADDRESS,0xNONCE attaches the table; BIND for each task while all tasks are
- *		stopped, then RELEASE; or REARM, and kexec to a kernel with the same two numbers.
+ *		stopped, then RELEASE. Those that wait for pages while they run get them by FILL; HAND_OVER once they run,
+ *		RELEASE when they have them all. As long as none has run: REARM, and kexec to a kernel with the same two
+ *		numbers.
  *
  * Addresses are in bytes and multiples of 4096; an end is the first byte behind. Fields called `zero` must be 0.
  */
@@ -15,7 +17,7 @@
 #include <linux/types.h>
 
 /* Of these calls and of the table: who is built for another one does not fit. */
-#define KUP_PPP_VERSION "1.0"
+#define KUP_PPP_VERSION "1.1"
 
 #define KUP_PPP_KEEP_OUT_MAX 16
 #define KUP_PPP_RANGES_MAX 4096
@@ -38,6 +40,12 @@ struct kup_ppp_begin {
 };
 
 /*
+ * Take a page that another process, or another address, may share (copy-on-write, KSM) for memory of another kind: what is
+ * recorded so can be filled.
+ */
+#define KUP_PPP_RECORD_EXCLUSIVE 1
+
+/*
  * Every page of the ranges must exist, and be private, anonymous and not locked; what is swapped out is brought in. Calls and
  * ranges ascend by (task, start).
  * EINVAL: a field or the order; ESRCH: no such process; EAGAIN: it is not stopped. Then nothing has happened.
@@ -48,9 +56,9 @@ struct kup_ppp_begin {
  */
 struct kup_ppp_record {
 	__s32 pid;   /* in the caller's pid namespace */
-	__u32 task;  /* the name for BIND, any number */
+	__u32 task;  /* the name for BIND and FILL, any number */
 	__u32 number; /* of ranges, up to KUP_PPP_RANGES_MAX; ascending */
-	__u32 zero;
+	__u32 flags;
 	__u64 ranges; /* pointer to struct kup_ppp_range */
 	__u64 pages;  /* out */
 	__u64 fetched; /* out: swapped in for it. It takes time: better before the processes are stopped */
@@ -73,6 +81,31 @@ struct kup_ppp_bind {
 	__u64 failed_at; /* out */
 };
 
+/* A copy, and the frame stays as it is: for a process that was forked from the one that it belongs to. */
+#define KUP_PPP_FILL_COPY 1
+
+/* At once, at most. */
+#define KUP_PPP_FILL_MAX 512
+
+/*
+ * Installs pages in a process that runs: what UFFDIO_COPY does, but with the frames that were recorded. Whoever waits for them has to
+ * be woken (UFFDIO_WAKE). Two calls for one frame must not meet.
+ * EINVAL: a field, or no userfaultfd; EOPNOTSUPP: the kernel is older than 6.12 or has no userfaultfd; ESRCH: the process has ended;
+ * EAGAIN: it is changing its address space, read the userfaultfd's events first; ENOENT: nothing recorded at `source` under `task`, or
+ * no area of this userfaultfd at `address`; EEXIST: a page is there; ENODATA: none is there, but somebody has the frame already; ENOMEM;
+ * EINTR. Charged like BIND.
+ * All of them are about the page at `address` + 4096 * `filled`.
+ */
+struct kup_ppp_fill {
+	__s32 userfaultfd;
+	__u32 task;
+	__u32 pages; /* 1 to KUP_PPP_FILL_MAX; they may end earlier, where the recorded area or the page table ends */
+	__u32 flags;
+	__u64 source; /* the first page's address when it was recorded */
+	__u64 address; /* where it belongs now */
+	__u64 filled; /* out */
+};
+
 /* Without it, RELEASE refuses (EBUSY) while there are recorded pages that are not bound. */
 #define KUP_PPP_RELEASE_UNBOUND 1
 
@@ -88,6 +121,7 @@ enum kup_ppp_state {
 	KUP_PPP_LAID_OUT,
 	KUP_PPP_ATTACHED,
 	KUP_PPP_REARMED,
+	KUP_PPP_RUNNING, /* after HAND_OVER */
 };
 
 struct kup_ppp_status {
@@ -110,5 +144,11 @@ struct kup_ppp_status {
 #define KUP_PPP_RELEASE _IOWR('K', 0x55, struct kup_ppp_release)
 #define KUP_PPP_REARM _IO('K', 0x56)
 #define KUP_PPP_STATUS _IOR('K', 0x57, struct kup_ppp_status)
+/*
+ * The tasks run, nothing goes back: what they have got is theirs alone from now on, and so is what FILL gives them. Until then, or
+ * RELEASE, it can be neither reclaimed nor migrated. EBUSY, ENOMEM.
+ */
+#define KUP_PPP_HAND_OVER _IO('K', 0x59)
+#define KUP_PPP_FILL _IOWR('K', 0x58, struct kup_ppp_fill)
 
 #endif

@@ -11,7 +11,7 @@
 #include "session.h"
 
 static struct kup_session session;
-/* Held for reading by BIND, which several threads may call at once, and by STATUS. */
+/* Held for reading by BIND and FILL, which several threads may call at once, and by STATUS. */
 static DECLARE_RWSEM(session_lock);
 
 static char *table = "";
@@ -82,6 +82,19 @@ static int bind(void __user *argument)
 	return copy_to_user(argument, &value, sizeof(value)) ? -EFAULT : error;
 }
 
+static int fill(void __user *argument)
+{
+	struct kup_ppp_fill value;
+	int error;
+
+	if (copy_from_user(&value, argument, sizeof(value)))
+		return -EFAULT;
+	if (session.state != KUP_PPP_ATTACHED && session.state != KUP_PPP_RUNNING)
+		return -EBUSY;
+	error = kup_fill(&session, &value);
+	return copy_to_user(argument, &value, sizeof(value)) ? -EFAULT : error;
+}
+
 static int release(void __user *argument)
 {
 	struct kup_ppp_release value;
@@ -89,7 +102,7 @@ static int release(void __user *argument)
 
 	if (copy_from_user(&value, argument, sizeof(value)))
 		return -EFAULT;
-	if (session.state != KUP_PPP_ATTACHED && session.state != KUP_PPP_REARMED)
+	if (session.state != KUP_PPP_ATTACHED && session.state != KUP_PPP_RUNNING && session.state != KUP_PPP_REARMED)
 		return -EBUSY;
 	error = kup_release(&session, &value);
 	if (error)
@@ -107,6 +120,11 @@ static int rearm(void)
 	session.state = KUP_PPP_REARMED;
 	pr_info("table is armed for another start\n");
 	return 0;
+}
+
+static int hand_over(void)
+{
+	return session.state == KUP_PPP_ATTACHED ? kup_hand_over(&session) : -EBUSY;
 }
 
 static int status(void __user *argument)
@@ -133,7 +151,7 @@ static int status(void __user *argument)
 static long control(struct file *file, unsigned int command, unsigned long argument)
 {
 	void __user *pointer = (void __user *)argument;
-	bool shared = command == KUP_PPP_BIND || command == KUP_PPP_STATUS;
+	bool shared = command == KUP_PPP_BIND || command == KUP_PPP_FILL || command == KUP_PPP_STATUS;
 	long error;
 
 	/* Also for who has got the open file from somebody else. */
@@ -157,11 +175,17 @@ static long control(struct file *file, unsigned int command, unsigned long argum
 	case KUP_PPP_BIND:
 		error = bind(pointer);
 		break;
+	case KUP_PPP_FILL:
+		error = fill(pointer);
+		break;
 	case KUP_PPP_RELEASE:
 		error = release(pointer);
 		break;
 	case KUP_PPP_REARM:
 		error = rearm();
+		break;
+	case KUP_PPP_HAND_OVER:
+		error = hand_over();
 		break;
 	case KUP_PPP_STATUS:
 		error = status(pointer);

@@ -184,73 +184,109 @@ static pmd_t *find_pmd(struct mm_struct *mm, unsigned long address)
 /* What take_pages() says of a page that is swapped out, or being migrated. */
 #define ELSEWHERE 1
 
-static int take(struct page *page, struct page **into)
+/* Whether a page can be kept. `whose` is the page that knows whether it is shared: of a huge page, its first. */
+static int judge(struct page *page, struct page *whose, u32 flags)
 {
 	/* The huge zero page is nobody's, and a device's own memory does not outlive the kernel. */
 	if (!PageAnon(page) || is_zone_device_page(page))
 		return -EFAULT;
-	if (folio_maybe_dma_pinned(page_folio(page)))
-		return -EBUSY;
-	get_page(page);
-	*into = page;
-	return 0;
+	if (flags & KUP_PPP_RECORD_EXCLUSIVE && !PageAnonExclusive(whose))
+		return -EFAULT;
+	return folio_maybe_dma_pinned(page_folio(page)) ? -EBUSY : 0;
 }
 
-/*
- * A reference on each page from `address` to `end`, which lie in one page table.
- * Returns how many; fewer than asked for if *error is set, perhaps to ELSEWHERE.
- */
-static unsigned int take_pages(struct mm_struct *mm, unsigned long address, unsigned long end, struct page **pages, int *error)
+static int judge_entry(pte_t pte, u32 flags)
+{
+	/* PROT_NONE is present here; the zero page is special. */
+	if (!pte_present(pte))
+		return pte_none(pte) ? -ENODATA : ELSEWHERE;
+	return pte_special(pte) ? -EFAULT : judge(pte_page(pte), pte_page(pte), flags);
+}
+
+/* What take_pages() has found. */
+struct taken {
+	struct page *pages[PTRS_PER_PTE];
+	unsigned int number;
+	int error;          /* of the page behind these, perhaps ELSEWHERE */
+	unsigned long behind; /* -EFAULT: where that ends */
+};
+
+static void take_page(struct taken *taken, struct page *page)
+{
+	get_page(page);
+	taken->pages[taken->number++] = page;
+}
+
+static void take_huge(struct taken *taken, pmd_t pmd, unsigned long address, unsigned long end, u32 flags)
+{
+	if (!pmd_present(pmd)) {
+		taken->error = ELSEWHERE;
+		return;
+	}
+	taken->error = judge(pmd_page(pmd), pmd_page(pmd), flags);
+	taken->behind = end;
+	for (; !taken->error && address < end; address += PAGE_SIZE)
+		take_page(taken, pmd_page(pmd) + (address & ~PMD_MASK) / PAGE_SIZE);
+}
+
+static void take_small(struct taken *taken, const pte_t *pte, unsigned long address, unsigned long end, u32 flags)
+{
+	for (; address < end; address += PAGE_SIZE, pte++) {
+		int error = judge_entry(*pte, flags);
+
+		if (taken->error && error != taken->error)
+			return;
+		if (!error) {
+			take_page(taken, pte_page(*pte));
+			continue;
+		}
+		taken->error = error;
+		taken->behind = address + PAGE_SIZE;
+		/* How far it goes is only asked of memory of another kind. */
+		if (error != -EFAULT)
+			return;
+	}
+}
+
+/* A reference on each page from `address` to `end`, which lie in one page table, up to one that cannot be taken. */
+static void take_pages(struct mm_struct *mm, unsigned long address, unsigned long end, u32 flags, struct taken *taken)
 {
 	pmd_t *pmd = find_pmd(mm, address);
-	unsigned int number = 0;
 	spinlock_t *lock;
-	pte_t *first, *pte;
+	pte_t *pte;
 
-	*error = 0;
+	taken->number = 0;
+	taken->error = 0;
 	if (!pmd || pmd_none(*pmd)) {
-		*error = -ENODATA;
-		return 0;
+		taken->error = -ENODATA;
+		return;
 	}
 	lock = pmd_lock(mm, pmd);
 	if (!pmd_none(*pmd) && (pmd_trans_huge(*pmd) || !pmd_present(*pmd))) {
-		if (!pmd_present(*pmd))
-			*error = ELSEWHERE;
-		for (; !*error && address < end; address += PAGE_SIZE) {
-			*error = take(pmd_page(*pmd) + (address & ~PMD_MASK) / PAGE_SIZE, pages + number);
-			number += !*error;
-		}
+		take_huge(taken, *pmd, address, end, flags);
 		spin_unlock(lock);
-		return number;
+		return;
 	}
 	spin_unlock(lock);
 	/* Without a huge page there, and with mmap_lock against one coming. */
-	first = kup_lock_pte(mm, address, &lock);
-	if (!first) {
-		*error = -ENOMEM;
-		return 0;
+	pte = kup_lock_pte(mm, address, &lock);
+	if (!pte) {
+		taken->error = -ENOMEM;
+		return;
 	}
-	for (pte = first; !*error && address < end; address += PAGE_SIZE, pte++) {
-		/* PROT_NONE is present here; the zero page is special. */
-		if (pte_present(*pte))
-			*error = pte_special(*pte) ? -EFAULT : take(pte_page(*pte), pages + number);
-		else
-			*error = pte_none(*pte) ? -ENODATA : ELSEWHERE;
-		number += !*error;
-	}
-	pte_unmap_unlock(first, lock);
-	return number;
+	take_small(taken, pte, address, end, flags);
+	pte_unmap_unlock(pte, lock);
 }
 
-/* Takes over the references on `number` pages from `address` on. */
+/* Takes over the references. */
 static int record_pages(struct kup_session *session, struct kup_ppp_record *record, struct area *area, unsigned long address,
-			struct page **pages, unsigned int number)
+			const struct taken *taken)
 {
 	int error = 0;
 	unsigned int i;
 
-	for (i = 0; i < number && !error; i++, address += PAGE_SIZE) {
-		struct page *page = move(session, pages[i]);
+	for (i = 0; i < taken->number && !error; i++, address += PAGE_SIZE) {
+		struct page *page = move(session, taken->pages[i]);
 
 		error = page ? append_page(session, area, record->task, address, page_to_pfn(page)) : -ENOMEM;
 		if (!error)
@@ -260,8 +296,8 @@ static int record_pages(struct kup_session *session, struct kup_ppp_record *reco
 		if (error)
 			record->failed_at = address;
 	}
-	for (; i < number; i++)
-		put_page(pages[i]);
+	for (; i < taken->number; i++)
+		put_page(taken->pages[i]);
 	return error;
 }
 
@@ -277,7 +313,7 @@ static int fetch(struct mm_struct *mm, unsigned long address)
 }
 
 static int record_range(struct kup_session *session, struct mm_struct *mm, struct kup_ppp_record *record,
-			const struct kup_ppp_range *range, struct page **pages)
+			const struct kup_ppp_range *range, struct taken *taken)
 {
 	unsigned long address = range->start;
 	unsigned int tries = 0;
@@ -286,8 +322,7 @@ static int record_range(struct kup_session *session, struct mm_struct *mm, struc
 	while (address < range->end) {
 		struct vm_area_struct *vma = find_vma(mm, address);
 		unsigned long end = min_t(unsigned long, range->end, (address & PMD_MASK) + PMD_SIZE);
-		unsigned int number;
-		int absent, error;
+		int error;
 
 		record->failed_at = address;
 		if (fatal_signal_pending(current))
@@ -296,21 +331,21 @@ static int record_range(struct kup_session *session, struct mm_struct *mm, struc
 			record->failed_end = !vma ? TASK_SIZE_MAX : vma->vm_start > address ? vma->vm_start : vma->vm_end;
 			return -EFAULT;
 		}
-		number = take_pages(mm, address, min(end, vma->vm_end), pages, &absent);
-		error = record_pages(session, record, &area, address, pages, number);
+		take_pages(mm, address, min(end, vma->vm_end), record->flags, taken);
+		error = record_pages(session, record, &area, address, taken);
 		if (error)
 			return error;
-		address += number * PAGE_SIZE;
+		address += taken->number * PAGE_SIZE;
 		record->failed_at = address;
-		tries = number ? 0 : tries + 1;
+		tries = taken->number ? 0 : tries + 1;
 		/* Under pressure it may be taken away again before we have it. */
-		if (absent == ELSEWHERE && tries < FETCH_TRIES) {
-			absent = fetch(mm, address);
+		if (taken->error == ELSEWHERE && tries < FETCH_TRIES) {
+			taken->error = fetch(mm, address);
 			record->fetched++;
 		}
-		record->failed_end = absent == -EFAULT ? address + PAGE_SIZE : 0;
-		if (absent)
-			return absent == ELSEWHERE ? -ENODATA : absent;
+		record->failed_end = taken->error == -EFAULT ? taken->behind : 0;
+		if (taken->error)
+			return taken->error == ELSEWHERE ? -ENODATA : taken->error;
 		cond_resched();
 	}
 	record->failed_at = 0;
@@ -323,7 +358,7 @@ static struct kup_ppp_range *read_ranges(const struct kup_ppp_record *record)
 	u64 last = 0;
 	u32 i;
 
-	if (!record->number || record->number > KUP_PPP_RANGES_MAX || record->zero)
+	if (!record->number || record->number > KUP_PPP_RANGES_MAX || record->flags & ~KUP_PPP_RECORD_EXCLUSIVE)
 		return ERR_PTR(-EINVAL);
 	ranges = vmemdup_user(u64_to_user_ptr(record->ranges), record->number * sizeof(*ranges));
 	if (IS_ERR(ranges))
@@ -340,15 +375,15 @@ static struct kup_ppp_range *read_ranges(const struct kup_ppp_record *record)
 static int record_all(struct kup_session *session, struct mm_struct *mm, struct kup_ppp_record *record,
 		      const struct kup_ppp_range *ranges)
 {
-	struct page **pages = kmalloc_array(PTRS_PER_PTE, sizeof(*pages), GFP_KERNEL);
-	int error = pages ? 0 : -ENOMEM;
+	struct taken *taken = kmalloc(sizeof(*taken), GFP_KERNEL);
+	int error = taken ? 0 : -ENOMEM;
 	u32 i;
 
 	mmap_read_lock(mm);
 	for (i = 0; !error && i < record->number; i++)
-		error = record_range(session, mm, record, ranges + i, pages);
+		error = record_range(session, mm, record, ranges + i, taken);
 	mmap_read_unlock(mm);
-	kfree(pages);
+	kfree(taken);
 	session->is_broken = error && error != -EFAULT;
 	session->last_task = record->task;
 	session->last_end = error ? record->failed_at : ranges[record->number - 1].end;

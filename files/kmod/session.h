@@ -31,11 +31,15 @@ struct kup_session {
 	u64 *last_page;                        /* of the list of owners */
 	unsigned int last_used;                /* words of it */
 
-	/* New kernel. Each bound page has a reference of ours; all others are reserved. */
+	/* New kernel. Each bound page has a reference of ours, unless it is handed over; all others are reserved. */
 	u64 **lists; /* the extents' pages */
 	u64 *own;    /* the table's own runs, sorted */
 	unsigned int owns;
 	u64 address, nonce;
+	struct kup_place *places; /* of the list of owners, see find.c */
+	u64 place_count;
+	unsigned long *handed; /* by frame - first_frame; NULL before HAND_OVER */
+	u64 first_frame;
 };
 
 #define KUP_RUNS_PER_PAGE (PAGE_SIZE / sizeof(u64))
@@ -84,6 +88,14 @@ static inline u64 kup_read(struct kup_reader *reader)
 	return reader->words[reader->at++];
 }
 
+/* Before a run of an area: what is there, and how to go on reading. */
+struct kup_place {
+	u32 task;
+	u32 runs; /* left in the area */
+	u64 page; /* number of the virtual page that the next run begins with */
+	struct kup_reader reader;
+};
+
 /* record.c */
 int kup_begin(struct kup_session *session, struct kup_ppp_begin *begin);
 int kup_record(struct kup_session *session, struct kup_ppp_record *record);
@@ -106,9 +118,33 @@ int kup_attach(struct kup_session *session, u64 address, u64 nonce);
 /* Free what attaching has allocated; the frames stay reserved. */
 void kup_forget(struct kup_session *session);
 int kup_release(struct kup_session *session, struct kup_ppp_release *release);
+int kup_hand_over(struct kup_session *session);
+/* The page is its process's alone. Only after kup_hand_over(). */
+void kup_hand_over_page(struct kup_session *session, struct page *page);
+
+/* install.c: pages of one page table that are installed together. */
+struct kup_batch {
+	struct mm_struct *mm;
+	struct userfaultfd_ctx *context; /* whose areas they must be; NULL: any */
+	unsigned long address;           /* of the first */
+	unsigned int number;
+	struct page *pages[PTRS_PER_PTE]; /* with a reference for the process, and charged; NULL: somebody has it already */
+	bool is_copy[PTRS_PER_PTE];
+};
+
+/* Add the frame's page, or a copy if somebody has it already or `copy` is set; false: no memory. */
+bool kup_add_page(struct kup_batch *batch, u64 frame, bool copy);
+/* Install the batch, which may lie in several neighbouring areas, and make it empty. *done: of how many pages; the error is about the next. */
+int kup_install(struct kup_batch *batch, unsigned int *done);
 
 /* bind.c: may run several times at once. */
 int kup_bind(struct kup_session *session, struct kup_ppp_bind *bind);
+
+/* find.c: where the page that was recorded under `task` stands; *place is before its run. -ENOENT, -ENOMEM. */
+int kup_find(struct kup_session *session, u32 task, u64 page, struct kup_place *place);
+
+/* fill.c: may run several times at once, for other frames. */
+int kup_fill(struct kup_session *session, struct kup_ppp_fill *fill);
 
 /* A stopped process's memory, with a reference; or an error. */
 struct mm_struct *kup_stopped_mm(pid_t number);

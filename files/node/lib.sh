@@ -87,6 +87,20 @@ flowing() {
 	return 1
 }
 
+# frames_over: once the applications run and have all of their memory, the kernel module is in nobody's way any more: its
+# references on what is theirs go, and it. What they gave up before they had it, is not theirs.
+frames_over() {
+	{ [ -e /dev/kup_ppp ] && [ -e $run/arrived ]; } || return 0
+	if flowing; then
+		$lib/paged hand-over >/dev/null 2>&1 || :
+		return 0
+	fi
+	if $lib/paged release >/dev/null 2>&1 || $lib/paged abandon >/dev/null 2>&1; then
+		event released
+	fi
+	rmmod kup_ppp || : # or who still has the device open ends, and comes here
+}
+
 # end_of_update: on the old kernel, once nothing needs it any more, remove what the update wrote. It holds secrets, and
 # nobody may come to do it.
 end_of_update() {

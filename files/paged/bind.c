@@ -15,24 +15,17 @@
 #include <unistd.h>
 
 #include "device.h"
-#include "keep.h"
+#include "kept_tasks.h"
 
-#define TASKS_SIZE_MAX ((size_t)8 << 20)
 #define WORKERS_MAX KUP_PPP_PARTS_MAX
 /* A process that has been told to stop does so when it is next scheduled. */
 #define STOPPING_SECONDS 10.0
 
-struct task {
-	int32_t pid;
-	uint32_t number;
-	uint64_t pages;
-	atomic_ulong bound;
-};
-
 struct binding {
 	int device;
-	struct task *tasks;
-	size_t task_count;
+	struct kept_tasks tasks;
+	/* Pages that each task has got. */
+	atomic_ulong *bound;
 	/* Each task's pages are divided among so many threads. */
 	uint32_t parts;
 	atomic_size_t next;
@@ -40,49 +33,16 @@ struct binding {
 	atomic_bool failed;
 };
 
-static int parse_tasks(struct binding *binding, char *text)
+static int bind_part(struct binding *binding, size_t number, uint32_t part)
 {
-	for (char *at = text, *line; (line = strsep(&at, "\n")) && *line;) {
-		struct task task = { 0 };
-
-		if (sscanf(line, "%" SCNd32 " %*7s %" SCNu32 " %" SCNu64, &task.pid, &task.number, &task.pages) != 3 || task.pid <= 1)
-			return fail("the list of tasks has the line '%s', expected a process, its state, its number and its pages", line);
-		binding->tasks = take_more(binding->tasks, binding->task_count + 1, sizeof(*binding->tasks));
-		binding->tasks[binding->task_count++] = task;
-	}
-	return 0;
-}
-
-static int read_tasks(struct binding *binding, const char *images)
-{
-	CLEANUP_FD int directory = open_private_directory(images);
-	CLEANUP_FD int file = directory < 0 ? -1 : openat(directory, TASKS_FILE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	CLEANUP_FREE char *text = NULL;
-	struct stat status;
-
-	if (directory < 0)
-		return -1;
-	if (file < 0 || fstat(file, &status))
-		return fail_errno("the list of tasks in %s cannot be read", images);
-	if (status.st_size < 0 || (size_t)status.st_size > TASKS_SIZE_MAX)
-		return fail("the list of tasks in %s has %jd bytes, expected at most %zu", images, (intmax_t)status.st_size,
-			    TASKS_SIZE_MAX);
-	text = take((size_t)status.st_size + 1);
-	if (read_all_at(file, text, (size_t)status.st_size, 0))
-		return fail_errno("the list of tasks in %s cannot be read", images);
-	text[status.st_size] = 0;
-	return parse_tasks(binding, text);
-}
-
-static int bind_part(struct binding *binding, struct task *task, uint32_t part)
-{
+	const struct kept_task *task = &binding->tasks.list[number];
 	double give_up = seconds_now() + STOPPING_SECONDS;
 
 	for (;;) {
-		struct kup_ppp_bind bind = { .pid = task->pid, .task = task->number, .part = part, .parts = binding->parts };
+		struct kup_ppp_bind bind = { .pid = task->pid, .task = KEPT_EAGER(task->number), .part = part, .parts = binding->parts };
 
 		if (!ioctl(binding->device, KUP_PPP_BIND, &bind)) {
-			atomic_fetch_add(&task->bound, bind.pages);
+			atomic_fetch_add(&binding->bound[number], bind.pages);
 			atomic_fetch_add(&binding->copied, bind.copied);
 			return 0;
 		}
@@ -101,8 +61,8 @@ static void *work(void *argument)
 	size_t job;
 
 	while (!atomic_load(&binding->failed) &&
-	       (job = atomic_fetch_add(&binding->next, 1)) < binding->task_count * binding->parts)
-		if (bind_part(binding, &binding->tasks[job / binding->parts], (uint32_t)(job % binding->parts)))
+	       (job = atomic_fetch_add(&binding->next, 1)) < binding->tasks.count * binding->parts)
+		if (bind_part(binding, job / binding->parts, (uint32_t)(job % binding->parts)))
 			atomic_store(&binding->failed, true);
 	return NULL;
 }
@@ -114,7 +74,7 @@ static int bind_all(struct binding *binding)
 	long count = processors < 1 ? 1 : processors > WORKERS_MAX ? WORKERS_MAX : processors, started = 0;
 
 	/* Whoever has many small processes has work for all processors anyway. */
-	binding->parts = binding->task_count < (size_t)count * 4 ? (uint32_t)count : 1;
+	binding->parts = binding->tasks.count < (size_t)count * 4 ? (uint32_t)count : 1;
 	while (started < count - 1 && !pthread_create(&threads[started], NULL, work, binding))
 		started++;
 	work(binding);
@@ -126,11 +86,11 @@ static int bind_all(struct binding *binding)
 /* A page that is missing would read as zeros. */
 static int check(const struct binding *binding, uint64_t *pages)
 {
-	for (size_t i = 0; i < binding->task_count; i++) {
-		const struct task *task = &binding->tasks[i];
+	for (size_t i = 0; i < binding->tasks.count; i++) {
+		const struct kept_task *task = &binding->tasks.list[i];
 
-		if (task->bound != task->pages)
-			return fail("process %d got %lu pages, expected %" PRIu64, task->pid, task->bound, task->pages);
+		if (binding->bound[i] != task->pages)
+			return fail("process %d got %lu pages, expected %" PRIu64, task->pid, binding->bound[i], task->pages);
 		*pages += task->pages;
 	}
 	return 0;
@@ -141,14 +101,16 @@ int bind_tree(const char *images)
 	struct binding binding = { .device = -1 };
 	double start = seconds_now();
 	uint64_t pages = 0;
-	int result = read_tasks(&binding, images);
+	int result = kept_tasks_read(images, &binding.tasks);
 
+	binding.bound = take((binding.tasks.count + 1) * sizeof(*binding.bound));
 	if (!result)
 		result = (binding.device = device_open()) < 0 || bind_all(&binding) || check(&binding, &pages) ? -1 : 0;
 	if (!result)
 		printf("{\"pages\": %" PRIu64 ", \"copied\": %lu, \"seconds\": %.4f}\n", pages, atomic_load(&binding.copied),
 		       seconds_now() - start);
 	close_fd(&binding.device);
-	free(binding.tasks);
+	free(binding.bound);
+	free(binding.tasks.list);
 	return result || fflush(stdout) ? EXIT_FAILED : EXIT_OK;
 }

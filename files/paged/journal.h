@@ -15,7 +15,7 @@
 
 #include "common.h"
 #include "regions.h"
-#include "store.h"
+#include "snapshot_id.h"
 
 enum slot_kind {
 	SLOT_FREE = 0,

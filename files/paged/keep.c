@@ -19,7 +19,9 @@
 
 #include "device.h"
 #include "images.h"
+#include "kept_tasks.h"
 #include "peer.h"
+#include "snapshot_id.h"
 
 #define BATCH 64
 /* More than the frame of a signal takes, with the largest registers that there are. */
@@ -31,7 +33,8 @@ struct kept {
 	struct runs runs;
 	/* The image for content: of shared memory, or of what cannot stay. */
 	int content;
-	uint64_t recorded;
+	/* Of these pages, those that are put back when they are needed. */
+	uint64_t recorded, lazy;
 };
 
 struct keeping {
@@ -40,7 +43,7 @@ struct keeping {
 	int images, device;
 	struct kept *objects;
 	size_t object_count;
-	uint64_t received, recorded, fetched, copied, shared;
+	uint64_t received, recorded, lazy, fetched, copied, shared;
 	/* A page is read here on its way into an image. */
 	uint8_t *buffer;
 	struct kup_ppp_range *ranges;
@@ -253,18 +256,24 @@ static int refused(uint64_t task, uint64_t address)
 	return fail_errno("the page of process %" PRIu64 " at 0x%" PRIx64 " cannot be kept", task, address);
 }
 
-/* Hands `plain` to the kernel module; what is not private anonymous memory is added to `image`. */
-static int record(struct keeping *keeping, struct kept *object, uint32_t task, struct runs *plain, struct runs *image)
+/* Hands `plain` to the kernel module under the name `task`; memory of another kind is added to `rest`. */
+static int record(struct keeping *keeping, struct kept *object, uint32_t task, uint32_t flags, const struct runs *plain,
+		  struct runs *rest)
 {
-	struct run *run = plain->list, *end = plain->list + plain->count;
+	const struct run *run = plain->list, *end = plain->list + plain->count;
+	/* What lies before, of the first run that is not done. */
+	uint64_t done = 0;
 
 	while (run < end) {
-		struct kup_ppp_record record = { .pid = (int32_t)object->id, .task = task, .ranges = (uintptr_t)keeping->ranges };
-		struct run *each = run;
+		struct kup_ppp_record record = {
+			.pid = (int32_t)object->id, .task = task, .flags = flags, .ranges = (uintptr_t)keeping->ranges
+		};
+		const struct run *each = run;
 		int error;
 
 		for (; each < end && record.number < KUP_PPP_RANGES_MAX; each++)
-			keeping->ranges[record.number++] = (struct kup_ppp_range){ each->address, run_end(each) };
+			keeping->ranges[record.number++] =
+				(struct kup_ppp_range){ each->address > done ? each->address : done, run_end(each) };
 		error = ioctl(keeping->device, KUP_PPP_RECORD, &record);
 		object->recorded += record.pages;
 		keeping->fetched += record.fetched;
@@ -280,12 +289,10 @@ static int record(struct keeping *keeping, struct kept *object, uint32_t task, s
 			uint64_t from = run->address > record.failed_at ? run->address : record.failed_at;
 			uint64_t to = run_end(run) < record.failed_end ? run_end(run) : record.failed_end;
 
-			runs_add(image, from, (to - from) / PAGE_SIZE, PE_PRESENT);
-			if (to < run_end(run)) {
-				run->pages = (run_end(run) - to) / PAGE_SIZE;
-				run->address = to;
+			runs_add(rest, from, (to - from) / PAGE_SIZE, PE_PRESENT);
+			done = to;
+			if (to < run_end(run))
 				break;
-			}
 		}
 	}
 	return 0;
@@ -315,9 +322,32 @@ static int copy_content(struct keeping *keeping, const struct kept *object, cons
 	return 0;
 }
 
-static int keep_task(struct keeping *keeping, struct kept *object, uint32_t task)
+/* In order to know which of `plain` can wait: those that nobody shares. Recorded; the others are added to `rest`. */
+static int record_lazy(struct keeping *keeping, struct kept *object, uint32_t number, const struct runs *plain, struct runs *rest,
+		       struct runs *lazy)
 {
-	struct runs areas = { 0 }, touched = { 0 }, image = { 0 }, private = { 0 }, plain = { 0 };
+	struct runs inside = { 0 };
+	int result = record(keeping, object, KEPT_LAZY(number), KUP_PPP_RECORD_EXCLUSIVE, plain, rest);
+
+	divide(plain, rest, &inside, lazy);
+	runs_free(&inside);
+	for (size_t i = 0; i < lazy->count; i++)
+		lazy->list[i].flags = PE_LAZY;
+	object->lazy = object->recorded;
+	return result;
+}
+
+/* All of `from`, added to `to`, and sorted. */
+static int merge(struct runs *to, const struct runs *from)
+{
+	for (size_t i = 0; i < from->count; i++)
+		runs_add(to, from->list[i].address, from->list[i].pages, from->list[i].flags);
+	return runs_sort(to);
+}
+
+static int keep_task(struct keeping *keeping, struct kept *object, uint32_t number)
+{
+	struct runs areas = { 0 }, touched = { 0 }, image = { 0 }, private = { 0 }, plain = { 0 }, shared = { 0 }, lazy = { 0 };
 	/* Not only what the module would refuse: the vdso of the kernel before is ordinary memory, and CRIU needs it early. */
 	int result = mm_read(keeping->images, object->id, &areas) || find_touched(keeping, object->id, &touched);
 
@@ -326,11 +356,16 @@ static int keep_task(struct keeping *keeping, struct kept *object, uint32_t task
 			qsort(touched.list, touched.count, sizeof(*touched.list), by_address);
 		divide(&object->runs, &areas, &private, &image);
 		divide(&private, &touched, &image, &plain);
-		result = record(keeping, object, task, &plain, &image);
+		if (keeping->options->lazy)
+			result = record_lazy(keeping, object, number, &plain, &shared, &lazy);
+		if (!result)
+			result = record(keeping, object, KEPT_EAGER(number), 0, keeping->options->lazy ? &shared : &plain, &image);
 		if (!result && runs_sort(&image))
 			result = fail("pages of process %" PRIu64 " would be in its images twice", object->id);
 		if (!result)
 			result = copy_content(keeping, object, &image);
+		if (!result && merge(&image, &lazy))
+			result = fail("pages of process %" PRIu64 " would be in its images and in memory", object->id);
 	}
 	runs_free(&object->runs);
 	object->runs = image;
@@ -338,12 +373,14 @@ static int keep_task(struct keeping *keeping, struct kept *object, uint32_t task
 	runs_free(&touched);
 	runs_free(&private);
 	runs_free(&plain);
+	runs_free(&shared);
+	runs_free(&lazy);
 	return result ? -1 : 0;
 }
 
 static int write_tasks(struct keeping *keeping, uint32_t first)
 {
-	CLEANUP_FREE char *text = take(keeping->object_count * 80 + 1);
+	CLEANUP_FREE char *text = take(keeping->object_count * KEPT_LINE_MAX + 1);
 	size_t size = 0;
 
 	for (size_t i = 0; i < keeping->object_count; i++) {
@@ -354,11 +391,25 @@ static int write_tasks(struct keeping *keeping, uint32_t first)
 			continue;
 		if (core_read(keeping->images, object->id, &core))
 			return -1;
-		size += (size_t)sprintf(text + size, "%" PRIu64 " %s %" PRIu32 " %" PRIu64 "\n", object->id,
-					core.stopped ? "stopped" : "run", (uint32_t)(first + i), object->recorded);
+		size += (size_t)kept_task_print(text + size,
+						&(struct kept_task){ .pid = (int32_t)object->id,
+								     .number = (uint32_t)(first + i),
+								     .pages = object->recorded - object->lazy,
+								     .lazy_pages = object->lazy },
+						core.stopped);
 		keeping->recorded += object->recorded;
+		keeping->lazy += object->lazy;
 	}
 	return replace_file(keeping->images, TASKS_FILE, text, size) ? fail_errno("the list of tasks cannot be written") : 0;
+}
+
+static int write_snapshot_id(const struct keeping *keeping)
+{
+	char text[SNAPSHOT_SIZE + 1];
+
+	if (snapshot_new(text) || snapshot_write(keeping->images, text))
+		return fail_errno("the snapshot's name cannot be written to %s", keeping->options->images);
+	return 0;
 }
 
 /* The line that says: the tree stands still, and from which number on its tasks are named. */
@@ -370,7 +421,7 @@ static int await_word(uint32_t *first)
 	if (!fgets(line, sizeof(line), stdin))
 		return fail("the dump was given up before its frames were kept");
 	number = strtoul(line, &end, 10);
-	if (end == line || *end != '\n' || number > UINT32_MAX - OBJECTS_MAX)
+	if (end == line || *end != '\n' || number > INT32_MAX - OBJECTS_MAX)
 		return fail("standard input said '%s', expected the first task's number", line);
 	*first = (uint32_t)number;
 	return 0;
@@ -390,7 +441,7 @@ static int keep_all(struct keeping *keeping, uint32_t first)
 		if (pagemap_write(keeping->images, object->type, object->id, pages_id(keeping, object), &object->runs))
 			return -1;
 	}
-	return write_tasks(keeping, first);
+	return write_tasks(keeping, first) || write_snapshot_id(keeping) ? -1 : 0;
 }
 
 static void end(struct keeping *keeping)
@@ -424,9 +475,9 @@ int keep(const struct keep_options *options)
 		result = -1;
 	}
 	if (!result)
-		printf("{\"objects\": %zu, \"kept_pages\": %" PRIu64 ", \"image_pages\": %" PRIu64 ", \"shared_pages\": %" PRIu64
+		printf("{\"objects\": %zu, \"kept_pages\": %" PRIu64 ", \"lazy_pages\": %" PRIu64 ", \"image_pages\": %" PRIu64 ", \"shared_pages\": %" PRIu64
 		       ", \"fetched_pages\": %" PRIu64 ", \"seconds\": %.3f}\n",
-		       keeping.object_count, keeping.recorded, keeping.copied, keeping.shared, keeping.fetched,
+		       keeping.object_count, keeping.recorded, keeping.lazy, keeping.copied, keeping.shared, keeping.fetched,
 		       seconds_now() - start);
 	end(&keeping);
 	return result || fflush(stdout) ? EXIT_FAILED : EXIT_OK;

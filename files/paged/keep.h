@@ -4,15 +4,11 @@
 
 #include "common.h"
 
-/*
- * In the images, a line for each process: "PID STATE TASK PAGES". STATE is run or stopped; TASK is its name in the kernel
- * module's table, and PAGES are there under that name.
- */
-#define TASKS_FILE "tasks"
-
 struct keep_options {
 	const char *images;
 	int socket;
+	/* Pages that nobody shares are put back when they are needed, while the process runs: paged serve --frames. */
+	bool lazy;
 };
 
 /* CRIU's page server for a dump whose pages stay where they are; the exit code. */

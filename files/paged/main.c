@@ -19,14 +19,16 @@ static const char usage[] =
 	"Usage:\n"
 	"  paged store --store DIR --socket-fd N [--first]                      one pre-dump round of CRIU\n"
 	"  paged store --store DIR --socket-fd N [--first] --last --images-dir DIR   its last dump\n"
-	"  paged serve --store DIR --images-dir DIR --socket PATH --journal FILE     restore on demand\n"
+	"  paged serve --store DIR | --frames --images-dir DIR --socket PATH --journal FILE   restore on demand\n"
 	"  paged begin --keep-out START-END [--keep-out ...]       pages stay in memory: before the dump\n"
-	"  paged keep --images-dir DIR --socket-fd N               the dump\n"
+	"  paged keep --images-dir DIR --socket-fd N [--lazy]      the dump\n"
 	"  paged layout | drop                                     after it, or nothing of it\n"
 	"  paged bind --images-dir DIR                             the restored tree stands still\n"
-	"  paged release | abandon | rearm | status                it runs; it never will; another kernel is to try\n";
+	"  paged hand-over                                         it runs, and gets its pages by serve --frames\n"
+	"  paged release | abandon | rearm | status                it has all; it never will; another kernel is to try\n";
 
-enum { OPTION_STORE = 1, OPTION_IMAGES, OPTION_SOCKET_FD, OPTION_FIRST, OPTION_LAST, OPTION_SOCKET, OPTION_JOURNAL, OPTION_KEEP_OUT };
+enum { OPTION_STORE = 1, OPTION_IMAGES, OPTION_SOCKET_FD, OPTION_FIRST, OPTION_LAST, OPTION_SOCKET, OPTION_JOURNAL, OPTION_KEEP_OUT,
+       OPTION_FRAMES, OPTION_LAZY };
 
 static const struct option long_options[] = {
 	{ "store", required_argument, NULL, OPTION_STORE },
@@ -37,6 +39,8 @@ static const struct option long_options[] = {
 	{ "socket", required_argument, NULL, OPTION_SOCKET },
 	{ "journal", required_argument, NULL, OPTION_JOURNAL },
 	{ "keep-out", required_argument, NULL, OPTION_KEEP_OUT },
+	{ "frames", no_argument, NULL, OPTION_FRAMES },
+	{ "lazy", no_argument, NULL, OPTION_LAZY },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -45,6 +49,7 @@ struct arguments {
 	struct serve_options serve;
 	const char *keep_out[KUP_PPP_KEEP_OUT_MAX];
 	size_t keep_outs;
+	bool frames, lazy;
 };
 
 static int parse(int argc, char **argv, struct arguments *arguments)
@@ -86,6 +91,12 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 				return fail("--keep-out is there more than %d times", KUP_PPP_KEEP_OUT_MAX);
 			arguments->keep_out[arguments->keep_outs++] = optarg;
 			break;
+		case OPTION_FRAMES:
+			arguments->frames = true;
+			break;
+		case OPTION_LAZY:
+			arguments->lazy = true;
+			break;
 		default:
 			return -1;
 		}
@@ -94,7 +105,7 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 }
 
 /* Those that need no option. */
-static const char *const device_faces[] = { "layout", "drop", "release", "abandon", "rearm", "status" };
+static const char *const device_faces[] = { "layout", "drop", "hand-over", "release", "abandon", "rearm", "status" };
 
 static int complain(void)
 {
@@ -120,13 +131,13 @@ int main(int argc, char **argv)
 	if (!strcmp(face, "store") && arguments.store.store && arguments.store.socket >= 0 &&
 	    (arguments.store.images || !arguments.store.last))
 		return store_round(&arguments.store);
-	if (!strcmp(face, "serve") && arguments.serve.store && arguments.serve.images && arguments.serve.socket &&
+	if (!strcmp(face, "serve") && !arguments.serve.store == arguments.frames && arguments.serve.images && arguments.serve.socket &&
 	    arguments.serve.journal)
 		return serve(&arguments.serve);
 	if (!strcmp(face, "begin"))
 		return device_begin(arguments.keep_out, arguments.keep_outs);
 	if (!strcmp(face, "keep") && arguments.store.images && arguments.store.socket >= 0)
-		return keep(&(struct keep_options){ arguments.store.images, arguments.store.socket });
+		return keep(&(struct keep_options){ arguments.store.images, arguments.store.socket, arguments.lazy });
 	if (!strcmp(face, "bind") && arguments.store.images)
 		return bind_tree(arguments.store.images);
 	for (size_t i = 0; i < sizeof(device_faces) / sizeof(*device_faces); i++)

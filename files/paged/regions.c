@@ -153,6 +153,19 @@ struct region *regions_find(struct regions *regions, uint64_t address)
 	return index < regions->now.count && regions->now.list[index].start <= address ? &regions->now.list[index] : NULL;
 }
 
+bool regions_find_bit(const struct regions *regions, uint64_t bit, uint64_t *address)
+{
+	for (size_t i = 0; i < regions->now.count; i++) {
+		const struct region *region = &regions->now.list[i];
+
+		if (region->source != SOURCE_ZEROS && bit >= region->bit && bit - region->bit < region->pages) {
+			*address = region->start + (bit - region->bit) * PAGE_SIZE;
+			return true;
+		}
+	}
+	return false;
+}
+
 bool regions_installed(const struct regions *regions, uint64_t bit)
 {
 	return regions->installed[bit / 64] >> (bit % 64) & 1;

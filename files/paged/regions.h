@@ -66,6 +66,8 @@ void regions_free(struct regions *regions);
 
 /* The region that holds this address, or NULL. */
 struct region *regions_find(struct regions *regions, uint64_t address);
+/* Where a page belongs that is known by its bit; false if nowhere any more. Looks at all regions. */
+bool regions_find_bit(const struct regions *regions, uint64_t bit, uint64_t *address);
 bool regions_installed(const struct regions *regions, uint64_t bit);
 void regions_set_installed(struct regions *regions, uint64_t bit);
 /* The next row of pages that are not installed, at or after the cursor or from the beginning again; false if none. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Takes the place of `criu lazy-pages`: gets the userfaultfds of the tasks that `criu restore --lazy-pages` makes,
- * answers their page faults from the flat files, and brings in the rest in the background. One thread, one epoll loop,
- * faults first. A new process can go on where this one was killed: journal.h, keeper.h.
+ * answers their page faults from the flat files, or with the page frames that the kernel module has kept, and brings in
+ * the rest in the background. One thread, one epoll loop, faults first. A new process can go on where this one was killed: journal.h, keeper.h.
  */
 #include "serve.h"
 
@@ -23,8 +23,11 @@
 
 #include "images.h"
 #include "journal.h"
+#include "device.h"
 #include "keeper.h"
+#include "kept_tasks.h"
 #include "notify.h"
+#include "snapshot_id.h"
 #include "store.h"
 #include "task.h"
 #include "wire.h"
@@ -54,6 +57,7 @@ struct server {
 	int images_dir;
 	int store_dir;
 	char snapshot[SNAPSHOT_SIZE];
+	struct kept_tasks kept;
 	struct journal journal;
 	int epoll;
 	int listener;
@@ -93,6 +97,17 @@ static int watch(struct server *server, int fd, enum source source, uint32_t num
 	return 0;
 }
 
+/* The image's name in the kernel module's table. */
+static int find_kept(const struct server *server, struct image *image)
+{
+	for (size_t i = 0; i < server->kept.count; i++)
+		if ((uint64_t)server->kept.list[i].pid == image->id) {
+			image->kept = server->kept.list[i].number;
+			return 0;
+		}
+	return fail("process %" PRIu64 " is not in the list of tasks in %s", image->id, server->options->images);
+}
+
 static struct image *find_image(struct server *server, uint64_t id)
 {
 	struct image *image;
@@ -102,7 +117,8 @@ static struct image *find_image(struct server *server, uint64_t id)
 			return server->images[i];
 	image = take(sizeof(*image));
 	image->id = id;
-	if (pagemap_read(server->images_dir, id, &image->runs) || mm_read(server->images_dir, id, &image->areas)) {
+	if (pagemap_read(server->images_dir, id, &image->runs) || mm_read(server->images_dir, id, &image->areas) ||
+	    (server->installer.device >= 0 && find_kept(server, image))) {
 		runs_free(&image->runs);
 		runs_free(&image->areas);
 		free(image);
@@ -308,10 +324,56 @@ static void handle(struct server *server, struct task *task, uint64_t address, e
 	}
 }
 
+/* Whether it was forked from `owner` while that waited for pages, and waits for some itself. */
+static bool is_heir(const struct task *task, const struct task *owner)
+{
+	return !task->done && task != owner && task->root == owner->number;
+}
+
+/*
+ * A frame becomes its owner's, who may write to it at once: whoever was forked from that and still needs what the frame holds
+ * gets a copy first.
+ */
+static enum outcome copy_first(struct server *server, struct task *owner, uint64_t address)
+{
+	struct region *region = regions_find(&owner->regions, address & ~(PAGE_SIZE - 1));
+	enum outcome result = INSTALLED;
+	uint64_t bit;
+
+	if (server->installer.device < 0 || owner->root != owner->number || !region || region->source == SOURCE_ZEROS)
+		return INSTALLED;
+	bit = region->bit + (address - region->start) / PAGE_SIZE;
+	for (uint32_t i = 0; i < server->task_count; i++) {
+		struct task *heir = server->tasks[i];
+		/* Events that are still to come may say that it needs the page somewhere else. */
+		enum outcome outcome = BLOCKED;
+
+		if (!is_heir(heir, owner))
+			continue;
+		if (!regions_expecting(&heir->regions) && !task_unsettled(heir))
+			outcome = task_bring_bit(&server->installer, heir, bit);
+		if (outcome == BLOCKED)
+			result = BLOCKED;
+		handle(server, heir, 0, outcome);
+	}
+	return result;
+}
+
 static void serve_fault(struct server *server, struct task *task, uint64_t address)
 {
+	enum outcome outcome = copy_first(server, task, address);
+
 	server->chunk = CHUNK_STEP;
-	handle(server, task, address, task_fault(&server->installer, task, address));
+	handle(server, task, address, outcome == BLOCKED ? BLOCKED : task_fault(&server->installer, task, address));
+}
+
+/* Whether pages may be brought in before anybody asks for them: not the owner's frames, while others need what they hold. */
+static bool may_prefetch(const struct server *server, const struct task *task)
+{
+	for (uint32_t i = 0; server->installer.device >= 0 && i < server->task_count; i++)
+		if (is_heir(server->tasks[i], task))
+			return false;
+	return true;
 }
 
 /* The descriptor exists in this process only until the service manager has it. */
@@ -666,7 +728,7 @@ static bool prefetch(struct server *server)
 	for (uint32_t i = 0; i < server->task_count; i++) {
 		struct task *task = server->tasks[i];
 
-		if (task->done || task->blocked || is_drained(task))
+		if (task->done || task->blocked || is_drained(task) || !may_prefetch(server, task))
 			continue;
 		handle(server, task, 0, task_prefetch(&server->installer, task, server->chunk));
 		if (server->chunk < CHUNK_MAX)
@@ -747,25 +809,21 @@ static int run(struct server *server)
 
 static int read_snapshot(int directory, const char *path, char snapshot[SNAPSHOT_SIZE])
 {
-	CLEANUP_FD int fd = openat(directory, SNAPSHOT_FILE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-
-	if (fd < 0 || read_all_at(fd, snapshot, SNAPSHOT_SIZE, 0))
+	if (snapshot_read(directory, snapshot))
 		return fail_errno("%s/%s cannot be read, so no complete dump has been stored there", path, SNAPSHOT_FILE);
 	return 0;
 }
 
-static int open_snapshot(struct server *server)
+static int open_store(struct server *server)
 {
 	const struct serve_options *options = server->options;
 	char other[SNAPSHOT_SIZE];
 
-	if ((server->images_dir = open_private_directory(options->images)) < 0 ||
-	    (server->store_dir = open_private_directory(options->store)) < 0)
+	if ((server->store_dir = open_private_directory(options->store)) < 0)
 		return -1;
 	if (flock(server->store_dir, LOCK_EX | LOCK_NB))
 		return fail_errno("the store %s is in use by another process", options->store);
-	if (read_snapshot(server->images_dir, options->images, server->snapshot) ||
-	    read_snapshot(server->store_dir, options->store, other))
+	if (read_snapshot(server->store_dir, options->store, other))
 		return -1;
 	if (!faccessat(server->store_dir, UNFINISHED_FILE, F_OK, 0))
 		return fail("the last round did not end in the store %s, so what it has is not whole", options->store);
@@ -773,6 +831,26 @@ static int open_snapshot(struct server *server)
 		return fail("the images in %s and the store %s are of different snapshots (%.32s, %.32s)", options->images,
 			    options->store, server->snapshot, other);
 	return 0;
+}
+
+static int open_device(struct server *server)
+{
+	const char *images = server->options->images;
+
+	if (flock(server->images_dir, LOCK_EX | LOCK_NB))
+		return fail_errno("the images in %s are in use by another process", images);
+	server->installer.device = device_open();
+	return server->installer.device < 0 ? -1 : kept_tasks_read(images, &server->kept);
+}
+
+static int open_snapshot(struct server *server)
+{
+	const struct serve_options *options = server->options;
+
+	if ((server->images_dir = open_private_directory(options->images)) < 0 ||
+	    read_snapshot(server->images_dir, options->images, server->snapshot))
+		return -1;
+	return options->store ? open_store(server) : open_device(server);
 }
 
 static int open_listener(struct server *server)
@@ -983,6 +1061,7 @@ static void free_server(struct server *server)
 		free(server->images[i]);
 	}
 	free(server->images);
+	free(server->kept.list);
 	free(server->received);
 	installer_free(&server->installer);
 	journal_close(&server->journal);

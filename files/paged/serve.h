@@ -6,6 +6,7 @@
 
 struct serve_options {
 	const char *images;
+	/* NULL: the pages are in memory, the kernel module has them. */
 	const char *store;
 	const char *socket;
 	const char *journal;

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,6 +19,7 @@
 #include "images.h"
 #include "object.h"
 #include "peer.h"
+#include "snapshot_id.h"
 #include "sum.h"
 #include "wire.h"
 #include "writer.h"
@@ -353,24 +353,11 @@ static int sync_round(struct round *round)
 	return 0;
 }
 
-static int write_name(int directory, const char *text)
-{
-	CLEANUP_FD int fd = openat(directory, SNAPSHOT_FILE, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-
-	return fd < 0 ? -1 : write_all(fd, text, SNAPSHOT_SIZE);
-}
-
 static int write_snapshot_id(struct round *round)
 {
-	uint8_t random[16];
 	char text[SNAPSHOT_SIZE + 1];
 
-	if (getrandom(random, sizeof(random), 0) != sizeof(random))
-		return fail_errno("no random number for the snapshot's name");
-	for (size_t i = 0; i < sizeof(random); i++)
-		snprintf(text + 2 * i, 3, "%02x", random[i]);
-	strcat(text, "\n");
-	if (write_name(round->images, text) || write_name(round->store, text))
+	if (snapshot_new(text) || snapshot_write(round->images, text) || snapshot_write(round->store, text))
 		return fail_errno("the snapshot's name cannot be written to %s and %s", round->options->images,
 				  round->options->store);
 	return 0;

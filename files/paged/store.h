@@ -6,9 +6,6 @@
 
 /* Exists from the first byte of a round to its last: the store of a round that did not end is neither built upon nor served. */
 #define UNFINISHED_FILE "unfinished"
-/* The same 32 hex digits, here and beside CRIU's images: these images belong to this store. */
-#define SNAPSHOT_FILE "paged-snapshot"
-#define SNAPSHOT_SIZE 33
 
 struct store_options {
 	const char *images;

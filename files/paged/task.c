@@ -13,6 +13,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "device.h"
+#include "kept_tasks.h"
 #include "sum.h"
 
 /* Linux 6.6; older headers do not have it. */
@@ -27,7 +29,7 @@ struct uffdio_poison {
 
 void installer_init(struct installer *installer)
 {
-	*installer = (struct installer){ .sums = take(CHUNK_MAX * sizeof(uint64_t)) };
+	*installer = (struct installer){ .device = -1, .sums = take(CHUNK_MAX * sizeof(uint64_t)) };
 	if (posix_memalign((void **)&installer->pages, PAGE_SIZE, CHUNK_MAX * PAGE_SIZE)) {
 		fail("no memory for a chunk of pages");
 		abort();
@@ -36,6 +38,7 @@ void installer_init(struct installer *installer)
 
 void installer_free(struct installer *installer)
 {
+	close_fd(&installer->device);
 	free(installer->pages);
 	free(installer->sums);
 }
@@ -190,6 +193,28 @@ static int64_t copy(const struct installer *installer, struct task *task, uint64
 }
 
 /*
+ * One KUP_PPP_FILL, as copy(). The frames go to the process that they were taken from; one that it has forked since gets copies.
+ * The kernel module wakes nobody.
+ */
+static int64_t fill(const struct installer *installer, struct task *task, uint64_t address, uint64_t source, uint64_t pages)
+{
+	struct kup_ppp_fill request = {
+		.userfaultfd = task->uffd,
+		.task = KEPT_LAZY(task->image->kept),
+		.pages = (uint32_t)(pages < KUP_PPP_FILL_MAX ? pages : KUP_PPP_FILL_MAX),
+		.flags = task->root == task->number ? 0 : KUP_PPP_FILL_COPY,
+		.source = source,
+		.address = address,
+	};
+	int error = ioctl(installer->device, KUP_PPP_FILL, &request) ? errno : 0;
+
+	if (!request.filled)
+		return -(error ? error : EIO);
+	(void)wake(task, address, request.filled * PAGE_SIZE);
+	return (int64_t)request.filled;
+}
+
+/*
  * No registered area is at the address. That may be because it has just moved and the event that says so is still to
  * be read; only if no event is pending is it true, since a move is not over before we have read its event.
  */
@@ -211,7 +236,9 @@ static enum outcome install(struct installer *installer, struct task *task, stru
 
 	while (from < to) {
 		uint64_t at = address + from * PAGE_SIZE;
-		int64_t done = copy(installer, task, at, from, step < to - from ? step : to - from);
+		uint64_t source = region->source + (at - region->start), some = step < to - from ? step : to - from;
+		int64_t done = installer->device < 0 ? copy(installer, task, at, from, some) :
+						       fill(installer, task, at, source, some);
 
 		if (done > 0) {
 			for (int64_t i = 0; i < done; i++)
@@ -226,6 +253,7 @@ static enum outcome install(struct installer *installer, struct task *task, stru
 			(void)wake(task, at, PAGE_SIZE);
 			break;
 		case -EAGAIN:
+		case -EINTR:
 		case -ENOMEM:
 			return BLOCKED;
 		case -ESRCH:
@@ -244,7 +272,7 @@ static enum outcome install(struct installer *installer, struct task *task, stru
 		default:
 			errno = (int)-done;
 			fail_errno("the kernel does not take the page at 0x%" PRIx64, at);
-			outcome = lose(installer, task, at, region->source + (at - region->start), "is refused by the kernel");
+			outcome = lose(installer, task, at, source, "is refused by the kernel");
 			if (outcome == BLOCKED || outcome == GONE)
 				return outcome;
 			regions_set_installed(&task->regions, first_bit + from++);
@@ -260,7 +288,11 @@ static enum outcome bring(struct installer *installer, struct task *task, struct
 	uint64_t source = region->source + (address - region->start), good = 0;
 	enum outcome outcome, result = INSTALLED;
 	const char *why = "cannot be read";
-	bool loaded = load(installer, task, source, pages);
+	bool loaded;
+
+	if (installer->device >= 0)
+		return install(installer, task, region, address, 0, pages);
+	loaded = load(installer, task, source, pages);
 
 	/* Something in it cannot be read: find out what, page by page. */
 	if (!loaded && pages > 1) {
@@ -329,6 +361,15 @@ enum outcome task_fault(struct installer *installer, struct task *task, uint64_t
 	/* What is around it comes next, in the background. */
 	task->regions.cursor = address;
 	return bring(installer, task, region, address, 1);
+}
+
+enum outcome task_bring_bit(struct installer *installer, struct task *task, uint64_t bit)
+{
+	uint64_t address;
+
+	if (regions_installed(&task->regions, bit) || !regions_find_bit(&task->regions, bit, &address))
+		return INSTALLED;
+	return bring(installer, task, regions_find(&task->regions, address), address, 1);
 }
 
 enum outcome task_prefetch(struct installer *installer, struct task *task, uint64_t most)

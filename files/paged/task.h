@@ -17,6 +17,8 @@ struct image {
 	struct runs runs;
 	struct runs areas;
 	uint64_t lazy_pages;
+	/* Its name in the kernel module's table, if pages come from there. */
+	uint32_t kept;
 };
 
 struct task {
@@ -50,6 +52,8 @@ enum outcome {
 };
 
 struct installer {
+	/* The kernel module, if it has the pages; -1: they come from the store. */
+	int device;
 	/* Room for CHUNK_MAX pages and their sums. */
 	uint8_t *pages;
 	uint64_t *sums;
@@ -67,6 +71,8 @@ void task_free(struct task *task);
 enum outcome task_fault(struct installer *installer, struct task *task, uint64_t address);
 /* Installs the next pages in the background, at most this many. */
 enum outcome task_prefetch(struct installer *installer, struct task *task, uint64_t most);
+/* Installs one page, given by its bit, if the task still needs it. */
+enum outcome task_bring_bit(struct installer *installer, struct task *task, uint64_t bit);
 void task_wait(struct task *task, uint64_t address);
 /* Whether there are events to be read before anything can be installed: a fork may be going on. */
 bool task_unsettled(const struct task *task);

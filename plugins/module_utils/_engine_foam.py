@@ -15,11 +15,10 @@ import shutil
 import subprocess
 import time
 
-from . import _criu, _criustats, _engine_criu, _filesystems, _flow, _hugepages, _paged, _pageddump, _rounds
+from . import _criu, _criustats, _engine_criu, _filesystems, _hugepages, _paged, _pageddump, _rounds
 from ._errors import KupError
 from ._files import make_directory, read_text
 from ._paged import PROGRAM, Server
-from ._paths import RUN
 
 _FEATURES = ("mem_dirty_track", "uffd-noncoop")
 _OPTIONS = ("CONFIG_MEM_SOFT_DIRTY", "CONFIG_USERFAULTFD")
@@ -169,37 +168,7 @@ class Checkpoint(_pageddump.Checkpoint):
         }
 
     def restore_command(self, pidfile):
-        return [*super().restore_command(pidfile), "--lazy-pages"]
+        return [*super().restore_command(pidfile), _pageddump.ON_DEMAND]
 
     def services(self):
-        name = self.unit.name
-        return {
-            _flow.service(name): f"""
-[Unit]
-Description=Bring in the memory of {name} when it is needed
-DefaultDependencies=no
-Requires=kup-early.service
-After=kup-early.service
-RequiresMountsFor={self.directory} /usr
-Conflicts=shutdown.target
-Before=shutdown.target
-StartLimitIntervalSec=0
-# Stopping it gives up the descriptors that systemd keeps for it; what has not come by then would read as zeros.
-RefuseManualStop=yes
-
-[Service]
-Type=notify
-NotifyAccess=all
-ExecStart={PROGRAM} serve --store {self._place} --images-dir {self.directory} --socket {self.directory}/lazy-pages.socket \
-  --journal {RUN}/{name}.journal
-ExecStopPost=/bin/sh {os.path.dirname(PROGRAM)}/flowed {name}
-Restart=on-failure
-RestartSec=0
-RestartPreventExitStatus=2 3 4
-FileDescriptorStoreMax=16384
-LimitNOFILE=524288
-OOMScoreAdjust=-1000
-CPUWeight=10000
-IOWeight=10000
-"""
-        }
+        return self.server_unit(["--store", self._place])

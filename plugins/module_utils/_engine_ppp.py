@@ -23,7 +23,11 @@ from ._errors import KupError
 from ._files import make_directory, read_text
 
 _FEATURE = "mem_dirty_track"
+_LAZY_FEATURE = "uffd-noncoop"
 _OLDEST = (6, 1)
+_OLDEST_LAZY = (6, 12)  # KUP_PPP_FILL
+# From so much memory on, a unit gets it when it needs it: less is back in a tenth of a second, and then all of it.
+_MUCH = 256 << 20
 _INVENTORY_MAGIC = 0x58313116  # criu/include/magic.h
 _PAGE = 4096
 _CHUNK = 1 << 16  # pages
@@ -110,8 +114,17 @@ class Checkpoint(_pageddump.Checkpoint):
 
     def __init__(self, unit, directory, settings):
         super().__init__(unit, directory, settings)
+        self._lazy = self._is_lazy()
         self._kept = {}
         self.table = {}
+
+    def _is_lazy(self):
+        """Whether the unit gets its memory when it needs it, and not before it runs."""
+        wanted = self.settings["PPP_BIND"]
+        if wanted == "eager" or (wanted != "lazy" and self.unit.rss < _MUCH):
+            return False
+        kernels = (self.settings["KERNEL_OLD"], self.settings["KERNEL_NEW"])  # either may have to restore it
+        return all(_criu.numbers(kernel)[:2] >= _OLDEST_LAZY for kernel in kernels) and not _criu.check(_LAZY_FEATURE)
 
     def approach(self):
         """What is swapped out comes in now, not while the application stands still; returns whether that took time."""
@@ -120,17 +133,20 @@ class Checkpoint(_pageddump.Checkpoint):
             _bring_in(process)
         return bool(swapped)
 
-    def dump_options(self):
+    def approach_again(self):
         parent = f"{self.directory}/before"
         for path in (self.directory, parent):
             make_directory(path)
         with open(f"{parent}/inventory.img", "wb") as stream:
             stream.write(inventory(int(time.clock_gettime(time.CLOCK_BOOTTIME) * 1e6)))
-        self.server = _paged.Server(["keep", "--images-dir", self.directory])
-        # What is not written to from here on, CRIU takes for unchanged since its parent and does not read.
+        # What is not written to from here on, CRIU takes for unchanged since its parent and does not read. The rest it reads for
+        # nothing, so: as late as possible, but it looks at all page tables, so while the application serves.
         for process in self.unit.processes:
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended
                 _forget_writes(process)
+
+    def dump_options(self):
+        self.server = _paged.Server(["keep", "--images-dir", self.directory, *(["--lazy"] if self._lazy else [])])
         return [*self.server.options, "--track-mem", "--prev-images-dir", "before"], [self.server.socket]
 
     def keep(self, first):
@@ -155,7 +171,11 @@ DeviceAllow=
 
     def restore_command(self, pidfile):
         # Nothing may run before its memory is back: files/node/restore lets it go on.
-        return [*super().restore_command(pidfile), "--leave-stopped"]
+        words = ["--leave-stopped", *([_pageddump.ON_DEMAND] if self._lazy else [])]
+        return [*super().restore_command(pidfile), *words]
+
+    def services(self):
+        return self.server_unit(["--frames"], needs=_module.DEVICE) if self._lazy else {}
 
 
 def _forget_writes(process):

@@ -2,7 +2,7 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""Memory that is still flowing in after a restore on demand (engine ``foam``).
+"""Memory that is still flowing in after a restore on demand (engines ``foam`` and ``ppp``).
 
 Such a process must not be dumped: CRIU would leave out what has not come yet, and say nothing. As long as a unit's memory
 flows, the file UNIT.flowing is in the runtime directory (files/node/early makes it, files/node/flowed removes it).

@@ -2,12 +2,21 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""A checkpoint whose last dump sends its pages to the page daemon: what the engines that use it have in common."""
+"""A checkpoint whose last dump sends its pages to the page daemon, which may bring them in after the restore: what the engines
+that use it have in common.
+"""
 
 from __future__ import annotations
 
-from . import _engine_criu, _paged
+import os
+
+from . import _engine_criu, _flow, _paged
 from ._errors import KupError
+from ._paged import PROGRAM
+from ._paths import RUN
+
+#: CRIU's word for a restore whose pages come when they are needed
+ON_DEMAND = "--lazy-pages"
 
 
 class Checkpoint(_engine_criu.Checkpoint):
@@ -31,3 +40,42 @@ class Checkpoint(_engine_criu.Checkpoint):
         super().let_go()
         if self.server:
             self.server.end()
+
+    def server_unit(self, source, needs=""):
+        """The service that brings in the memory of a restore on demand, as `services` returns it.
+
+        :param source: words that tell the page daemon where the pages are.
+        :param needs: a file without which there is nothing to serve.
+        """
+        name = self.unit.name
+        return {
+            _flow.service(name): f"""
+[Unit]
+Description=Bring in the memory of {name} when it is needed
+DefaultDependencies=no
+Requires=kup-early.service
+After=kup-early.service
+RequiresMountsFor={self.directory} /usr
+Conflicts=shutdown.target
+Before=shutdown.target
+StartLimitIntervalSec=0
+# Stopping it gives up the descriptors that systemd keeps for it; what has not come by then would read as zeros.
+RefuseManualStop=yes
+{f"ConditionPathExists={needs}" if needs else ""}
+
+[Service]
+Type=notify
+NotifyAccess=all
+ExecStart={PROGRAM} serve {" ".join(source)} --images-dir {self.directory} --socket {self.directory}/lazy-pages.socket \
+  --journal {RUN}/{name}.journal
+ExecStopPost=/bin/sh {os.path.dirname(PROGRAM)}/flowed {name}
+Restart=on-failure
+RestartSec=0
+RestartPreventExitStatus=2 3 4
+FileDescriptorStoreMax=16384
+LimitNOFILE=524288
+OOMScoreAdjust=-1000
+CPUWeight=10000
+IOWeight=10000
+"""
+        }

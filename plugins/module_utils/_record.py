@@ -40,6 +40,7 @@ _KEYS = (
     "ENGINE",
     "FREEZE_TARGET",
     "ROUNDS_MAX",
+    "PPP_BIND",
     "UNITS",
     "KERNEL_OLD",
     "KERNEL_NEW",

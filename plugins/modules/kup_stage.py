@@ -47,6 +47,16 @@ options:
     description: With O(engine=foam), the number of rounds at most; V(0) writes everything while they are frozen.
     type: int
     required: true
+  ppp_bind:
+    description:
+      - With O(engine=ppp), when memory is put back. V(eager), before a unit runs; V(lazy), when it needs it, and the rest in the
+        background, which both kernels have to be 6.12 for; V(auto), lazy for units with much memory where it can be done.
+    type: str
+    choices:
+      - auto
+      - eager
+      - lazy
+    required: true
   images_dir:
     description: Directory for the checkpoint images, on a local disk or in memory that outlives kexec.
     type: path
@@ -88,6 +98,7 @@ EXAMPLES = r"""
     engine: auto
     freeze_target: 0.3
     rounds_max: 5
+    ppp_bind: auto
     images_dir: /var/lib/kup/images
     initramfs: auto
     restore_timeout: 120
@@ -123,6 +134,7 @@ def stage(wanted, check_mode):
         "ENGINE": engine,
         "FREEZE_TARGET": str(wanted["freeze_target"]),
         "ROUNDS_MAX": str(wanted["rounds_max"]),
+        "PPP_BIND": wanted["ppp_bind"],
         "IMAGES": wanted["images_dir"],
         "RESTORE_TIMEOUT": str(wanted["restore_timeout"]),
         "COMMIT_TIMEOUT": str(wanted["commit_timeout"]),
@@ -142,6 +154,7 @@ def main():
             "engine": {"type": "str", "choices": ["auto", "criu", "foam", "ppp"], "required": True},
             "freeze_target": {"type": "float", "required": True},
             "rounds_max": {"type": "int", "required": True},
+            "ppp_bind": {"type": "str", "choices": ["auto", "eager", "lazy"], "required": True},
             "images_dir": {"type": "path", "required": True},
             "initramfs": {"type": "str", "choices": ["auto", "host-only", "distribution"], "required": True},
             "restore_timeout": {"type": "int", "required": True},

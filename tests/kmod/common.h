@@ -63,8 +63,8 @@ void window(uint64_t *start, uint64_t *end);
 
 /* old.c, new.c, hostile.c */
 __attribute__((noreturn)) void old_kernel(void);
-/* Record two stopped tasks and lay out; returns how many pages had to be swapped in. */
-uint64_t record_tasks(int device, pid_t one, pid_t two, struct kup_ppp_begin *begin);
+/* Record two stopped tasks and lay out; returns how many pages had to be swapped in. `shared`: they share some copy-on-write. */
+uint64_t record_tasks(int device, pid_t one, pid_t two, bool shared, struct kup_ppp_begin *begin);
 __attribute__((noreturn)) void jump_with_table(int device, const struct kup_ppp_begin *begin);
 void new_kernel(void);
 void hostile_tables(uint64_t address, uint64_t nonce);

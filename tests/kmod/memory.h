@@ -32,6 +32,12 @@ void make_areas(int task);
 /* Make all areas, fill them and set their protection; returns how many pages are swapped out. */
 uint64_t make_filled_areas(void);
 
+/* A task's areas wait for pages from here on (userfaultfd); then all of both tasks, with `when_stopped` before the first runs. */
+void wait_for_pages(int task);
+/* Until all memory is free again that was filled; then the areas wait no more. */
+void say_compared(void);
+void fill_tasks(int device, const pid_t *tasks, void (*when_stopped)(void));
+
 /* Say how many words are wrong. */
 void compare(int task);
 

@@ -91,8 +91,8 @@ static void refused_fields(int device, pid_t pid)
 	refused(device, KUP_PPP_RECORD, &record, EINVAL, "too many ranges");
 	record = right, record.number = 2;
 	refused(device, KUP_PPP_RECORD, &record, EINVAL, "ranges that do not ascend");
-	record = right, record.zero = 1;
-	refused(device, KUP_PPP_RECORD, &record, EINVAL, "zero");
+	record = right, record.flags = 2;
+	refused(device, KUP_PPP_RECORD, &record, EINVAL, "an unknown flag");
 	record = right, record.ranges = 1;
 	refused(device, KUP_PPP_RECORD, &record, EFAULT, "ranges at no address");
 	record = right, record.pid = 32000;
@@ -216,7 +216,7 @@ static uint64_t record(int device, pid_t pid, int task)
 	return record.fetched;
 }
 
-uint64_t record_tasks(int device, pid_t one, pid_t two, struct kup_ppp_begin *begin)
+uint64_t record_tasks(int device, pid_t one, pid_t two, bool shared, struct kup_ppp_begin *begin)
 {
 	struct kup_ppp_range range = { areas[0].start, areas[0].start + PAGE };
 	struct kup_ppp_record late = { .pid = one, .task = 0, .number = 1, .ranges = (uintptr_t)&range };
@@ -235,6 +235,12 @@ uint64_t record_tasks(int device, pid_t one, pid_t two, struct kup_ppp_begin *be
 	fetched = record(device, one, 0);
 	record(device, two, 1);
 	refused(device, KUP_PPP_RECORD, &late, EINVAL, "a task out of order");
+	late = (struct kup_ppp_record){ .pid = one, .task = 2, .number = 1, .flags = KUP_PPP_RECORD_EXCLUSIVE, .ranges = (uintptr_t)&range };
+	range = (struct kup_ppp_range){ areas[4].start, areas[4].start + PAGE };
+	if (shared) {
+		refused(device, KUP_PPP_RECORD, &late, EFAULT, "a page that is shared copy-on-write");
+		require(late.failed_end > range.start && !late.pages, "failed_end behind the page");
+	}
 	recorded = seconds();
 	require(!ioctl(device, KUP_PPP_LAYOUT), "LAYOUT");
 	say("record_ms %.1f", 1000 * (recorded - begun));
@@ -263,7 +269,7 @@ static pid_t start_and_record(int device, pid_t *two, struct kup_ppp_begin *begi
 
 	*two = number_in("/second", "second %ld");
 	say("swapped %ld", number_in("/second", "swapped %ld"));
-	say("fetched %llu", (unsigned long long)record_tasks(device, one, *two, begin));
+	say("fetched %llu", (unsigned long long)record_tasks(device, one, *two, true, begin));
 	return one;
 }
 

@@ -25,13 +25,17 @@ HERE = pathlib.Path(__file__).resolve().parent
 # As memory.c lays it out: pages of the first task, of these shared with the second, swapped out when they are recorded,
 # and such that have no neighbour, neither in memory nor in the area.
 PAGES, SHARED, SWAPPED, SINGLE = 13224, 2000, 600, 3000
+# Case lazy: those that the first task gets when it runs (lazy.c).
+LATE = 3024
 # Cases: name → words for the machine's program.
 #   switch: damaged tables are refused, the whole one is bound
 #   fallback: bound in the other kernel, given up, and bound again in the first
+#   lazy: given to tasks that wait for them while they run
 #   twice: bound in the other kernel, recorded there, and bound in the first
 CASES = {
     "switch": ["kuptest.hostile", "kuptest.swap"],
     "fallback": ["kuptest.swap"],
+    "lazy": ["kuptest.lazy", "kuptest.swap"],
     "twice": ["kuptest.twice", "kuptest.swap"],
 }
 # What the kernel has of its own to find misuse of memory. The names of the first have changed in 6.9.
@@ -93,6 +97,10 @@ def problems(said, case, is_debug):
     }
     if case == "switch":
         bounds["damaged"] = (40, 1000)
+    if case == "lazy":
+        before = PAGES - LATE
+        bounds |= {"rss_kb": (4 * before, 4 * PAGES + 400), "charged_kb": (4 * before, 4 * before + 1000)}
+        bounds |= {"late": (LATE, LATE), "faults": (100, 2 * PAGES)}
     for key, (low, high) in bounds.items():
         if not low <= numbers.get(key, -1) <= high:
             yield f"{key} is {said.get(key)}, expected {low} to {high}"
@@ -153,7 +161,7 @@ def main():
             for case in [options.only] if options.only else CASES:
                 kernels = [(found[built[first][1]], built[first][0]), patched[second]]
                 # All but one go on to a third kernel, which is the first again.
-                kernels += [] if case == "switch" else [patched[first]]
+                kernels += [patched[first]] if case in ("fallback", "twice") else []
                 said, console = run(case, kernels, init, options)
                 wrong = list(problems(said, case, options.debug))
                 tell(f"{first} -> {second}, {case}", said, wrong)

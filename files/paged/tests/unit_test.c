@@ -9,6 +9,7 @@
 
 #include "images.h"
 #include "journal.h"
+#include "kept_tasks.h"
 #include "object.h"
 #include "regions.h"
 #include "snapshot.h"
@@ -141,8 +142,9 @@ static void compare_regions(struct regions *regions, const struct model *model)
 
 		CHECK(!region == !model->area[i]);
 		if (region && region->source != SOURCE_ZEROS) {
-			uint64_t offset = MODEL_BASE + i * 4096 - region->start;
+			uint64_t offset = MODEL_BASE + i * 4096 - region->start, address = 0;
 
+			CHECK(regions_find_bit(regions, region->bit + offset / 4096, &address) && address == MODEL_BASE + i * 4096);
 			source = (region->source + offset - MODEL_BASE) / 4096 + 1;
 			left += !regions_installed(regions, region->bit + offset / 4096);
 		}
@@ -241,6 +243,29 @@ static void test_regions(void)
 	CHECK(regions_init(&regions, &runs, &areas));
 	runs_free(&runs);
 	runs_free(&areas);
+}
+
+static void test_tasks(void)
+{
+	const struct kept_task one = { 4711, 3, 12, 1ull << 33 }, other = { 22, 0, 0, 0 };
+	const char *const wrong[] = { "1 run 0 1 1\n", "4711 run 0 1\n", "x run 0 1 1\n", "4711 run 4294967295 1 1\n" };
+	char text[2 * KEPT_LINE_MAX], path[96];
+	struct kept_tasks tasks = { 0 };
+	int size = kept_task_print(text, &one, true);
+	int fd = open(directory, O_RDONLY | O_DIRECTORY);
+
+	size += kept_task_print(text + size, &other, false);
+	CHECK(!replace_file(fd, TASKS_FILE, text, (size_t)size) && !kept_tasks_read(directory, &tasks));
+	CHECK(tasks.count == 2 && !memcmp(&tasks.list[0], &one, sizeof(one)) && !memcmp(&tasks.list[1], &other, sizeof(other)));
+	free(tasks.list);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		tasks = (struct kept_tasks){ 0 };
+		CHECK(!replace_file(fd, TASKS_FILE, wrong[i], strlen(wrong[i])) && kept_tasks_read(directory, &tasks));
+		free(tasks.list);
+	}
+	snprintf(path, sizeof(path), "%s/%s", directory, TASKS_FILE);
+	CHECK(!unlink(path));
+	close(fd);
 }
 
 static uint64_t source_at(struct regions *regions, uint64_t page)
@@ -406,6 +431,7 @@ int main(void)
 	for (int i = 0; i < 300; i++)
 		test_regions();
 	test_overtaken_events();
+	test_tasks();
 	test_images();
 	test_journal();
 	test_sums();

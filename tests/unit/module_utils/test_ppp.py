@@ -210,6 +210,33 @@ def test_pages_that_are_shared_need_room_for_the_copies(monkeypatch):
         _engine_ppp._check_copies({"pages": 32032, "frames": 20010, "own": 10})
 
 
+@pytest.mark.parametrize(
+    ("wanted", "mib", "kernels", "complaint", "lazy"),
+    [
+        ("auto", 4096, ("6.12.1", "7.2.1"), "", True),
+        ("auto", 100, ("6.12.1", "7.2.1"), "", False),
+        ("lazy", 100, ("6.12.1", "7.2.1"), "", True),
+        ("eager", 4096, ("6.12.1", "7.2.1"), "", False),
+        # A fallback goes to the old one.
+        ("auto", 4096, ("6.1.0-44", "6.12.1"), "", False),
+        ("lazy", 4096, ("6.1.0-44", "6.12.1"), "", False),
+        ("lazy", 4096, ("6.12.1", "7.2.1"), "No userfaultfd.", False),
+    ],
+)
+def test_who_gets_memory_when_it_needs_it(monkeypatch, wanted, mib, kernels, complaint, lazy):
+    monkeypatch.setattr(_engine_ppp._criu, "check", lambda feature: complaint)
+    unit = types.SimpleNamespace(name="cache.service", rss=mib << 20)
+    settings = {"PPP_BIND": wanted, "KERNEL_OLD": kernels[0], "KERNEL_NEW": kernels[1]}
+    part = _engine_ppp.Checkpoint(unit, "/images", settings)
+    services = part.services()
+    assert bool(services) == lazy
+    if lazy:
+        (text,) = services.values()
+        assert "serve --frames" in text
+        # After a cold start there is nothing to serve, and nobody is to start it again and again.
+        assert "ConditionPathExists=/dev/kup_ppp" in text
+
+
 def test_what_the_page_daemon_says_is_the_cause(monkeypatch):
     class Server:
         def finish(self):
