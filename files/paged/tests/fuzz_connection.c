@@ -19,7 +19,7 @@
 #include "images.h"
 #include "serve.h"
 #include "snapshot.h"
-#include "store.h"
+#include "snapshot_id.h"
 
 static char directory[64] = "/dev/shm/paged-fuzz.XXXXXX", images[96], store[96], socket_path[96], journal[96];
 
