@@ -3,6 +3,7 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
+#include "install.h"
 #include "session.h"
 
 static int flush(struct kup_session *session, struct kup_batch *batch, struct kup_ppp_bind *bind)

@@ -5,6 +5,7 @@
 #include <linux/slab.h>
 
 #include "compat.h"
+#include "install.h"
 #include "session.h"
 
 /* A frame into the batch. It is looked at first: who comes second must not get what the first may have changed since. */

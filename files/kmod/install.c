@@ -6,7 +6,7 @@
 #include <linux/swap.h>
 
 #include "compat.h"
-#include "session.h"
+#include "install.h"
 
 static struct page *make_copy(struct page *page, struct mm_struct *mm)
 {

@@ -122,21 +122,6 @@ int kup_hand_over(struct kup_session *session);
 /* The page is its process's alone. Only after kup_hand_over(). */
 void kup_hand_over_page(struct kup_session *session, struct page *page);
 
-/* install.c: pages of one page table that are installed together. */
-struct kup_batch {
-	struct mm_struct *mm;
-	struct userfaultfd_ctx *context; /* whose areas they must be; NULL: any */
-	unsigned long address;           /* of the first */
-	unsigned int number;
-	struct page *pages[PTRS_PER_PTE]; /* with a reference for the process, and charged; NULL: somebody has it already */
-	bool is_copy[PTRS_PER_PTE];
-};
-
-/* Add the frame's page, or a copy if somebody has it already or `copy` is set; false: no memory. */
-bool kup_add_page(struct kup_batch *batch, u64 frame, bool copy);
-/* Install the batch, which may lie in several neighbouring areas, and make it empty. *done: of how many pages; the error is about the next. */
-int kup_install(struct kup_batch *batch, unsigned int *done);
-
 /* bind.c: may run several times at once. */
 int kup_bind(struct kup_session *session, struct kup_ppp_bind *bind);
 

@@ -79,6 +79,14 @@ try_again() {
 	}
 }
 
+# ordinary_weight: the control group of who calls gets no more time than others. What restores is to have all of it; an application
+# that is busy would leave nothing for the rest of the boot, until a daemon-reload gives it its own weight.
+ordinary_weight() {
+	IFS=: read -r _ _ group </proc/self/cgroup
+	[ ! -w "/sys/fs/cgroup$group/cpu.weight" ] || echo 100 >"/sys/fs/cgroup$group/cpu.weight"
+	[ ! -w "/sys/fs/cgroup$group/io.weight" ] || echo default 100 >"/sys/fs/cgroup$group/io.weight"
+}
+
 # flowing: whether memory of a restored unit is still to come
 flowing() {
 	for mark in "$run"/*.flowing; do

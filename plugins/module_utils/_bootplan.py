@@ -217,6 +217,9 @@ OnFailure=kup-restore-failed.service
 
 [Service]
 Type=oneshot
+# The applications may be busy.
+CPUWeight=10000
+IOWeight=10000
 ExecStart=/bin/sh {RUNTIME}/arrived
 """,
         "sysinit.target",

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Pages of one page table that are installed together. */
+#ifndef KUP_INSTALL_H
+#define KUP_INSTALL_H
+
+#include <linux/mm.h>
+
+struct userfaultfd_ctx;
+
+struct kup_batch {
+	struct mm_struct *mm;
+	struct userfaultfd_ctx *context; /* whose areas they must be; NULL: any */
+	unsigned long address;           /* of the first */
+	unsigned int number;
+	struct page *pages[PTRS_PER_PTE]; /* with a reference for the process, and charged; NULL: somebody has it already */
+	bool is_copy[PTRS_PER_PTE];
+};
+
+/* Add the frame's page, or a copy if somebody has it already or `copy` is set; false: no memory. */
+bool kup_add_page(struct kup_batch *batch, u64 frame, bool copy);
+/* Install the batch, which may lie in several neighbouring areas, and make it empty. *done: of how many pages; the error is about the next. */
+int kup_install(struct kup_batch *batch, unsigned int *done);
+
+#endif
