@@ -79,12 +79,15 @@ try_again() {
 	}
 }
 
-# ordinary_weight: the control group of who calls gets no more time than others. What restores is to have all of it; an application
-# that is busy would leave nothing for the rest of the boot, until a daemon-reload gives it its own weight.
-ordinary_weight() {
+# own_weight UNIT: its control group, that of who calls, gets as much time as before the switch. What restores is to have all of it; an
+# application that is busy would leave nothing for the rest of the boot, and a daemon-reload does not change that.
+own_weight() {
 	IFS=: read -r _ _ group </proc/self/cgroup
-	[ ! -w "/sys/fs/cgroup$group/cpu.weight" ] || echo 100 >"/sys/fs/cgroup$group/cpu.weight"
-	[ ! -w "/sys/fs/cgroup$group/io.weight" ] || echo default 100 >"/sys/fs/cgroup$group/io.weight"
+	while read -r name cpu io; do
+		[ "$name" = "$1" ] || continue
+		[ ! -w "/sys/fs/cgroup$group/cpu.weight" ] || echo "$cpu" >"/sys/fs/cgroup$group/cpu.weight"
+		[ ! -w "/sys/fs/cgroup$group/io.weight" ] || echo "default $io" >"/sys/fs/cgroup$group/io.weight"
+	done <"$plan/weights"
 }
 
 # flowing: whether memory of a restored unit is still to come

@@ -14,6 +14,7 @@ record says so. Nothing of it is in /etc: once the record moves on, a ``systemct
     boot/N/last-pid   the highest process id in use: the new boot counts from there
     boot/N/tries-UNIT how many boots have tried to restore it, a dot for each (files/node/restore)
     boot/N/frames     engine ppp: where the kept page frames are (`_frames.load`)
+    boot/N/weights    for each unit its name, CPU and IO weight (cgroups): it has others while it is being restored
     boot/N/hold.nft   the packets to hold
     boot/N/links      interfaces of the saved connections: hardware address, name, modules
     boot/N/addresses  what to give them, for ``ip -batch``
@@ -41,6 +42,8 @@ _DROPPED = re.compile(rf"^\s*({_ORDERING}|{_CONDITIONS}|{_EXECUTION}|WatchdogSec
 
 # What a restore itself waits for, and targets that are waited for by what a mount needs.
 _NEEDED = ("systemd-remount-fs.service", "local-fs.target", "local-fs-pre.target", "swap.target")
+
+_HEAVIEST = 10000  # cgroups(7)
 
 _EARLY = """
 [Unit]
@@ -70,6 +73,7 @@ class Plan:
             make_directory(self.directory + part)
         if frames:
             _put(f"{self.directory}/frames", frames)
+        _put(f"{self.directory}/weights", "".join(f"{part.unit.name} {_weights(part.unit)}\n" for part in parts))
         sockets = [socket for part in parts for socket in part.findings.sockets]
         self._bound = _network.bound(sockets)
         network_is_ours = self._links(sockets)
@@ -107,6 +111,12 @@ class Plan:
 def _put(path, text, mode=0o600):
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "w", encoding="utf-8") as stream:
         stream.write(text)
+
+
+def _weights(unit):
+    """CPU and IO weight of a unit; the kernel's default where it has none of its own."""
+    values = (unit.properties[name] for name in ("CPUWeight", "IOWeight"))
+    return " ".join(value if value.isdigit() and int(value) <= _HEAVIEST else "100" for value in values)
 
 
 def _unit_file(directory, name, text, wanted_by=None):
@@ -189,8 +199,8 @@ PIDFile={pidfile}
 Restart=no
 TimeoutStartSec={timeout}
 PrivateTmp=no
-CPUWeight=10000
-IOWeight=10000
+CPUWeight={_HEAVIEST}
+IOWeight={_HEAVIEST}
 StandardInput=null
 StandardOutput=journal
 StandardError=inherit
@@ -218,8 +228,8 @@ OnFailure=kup-restore-failed.service
 [Service]
 Type=oneshot
 # The applications may be busy.
-CPUWeight=10000
-IOWeight=10000
+CPUWeight={_HEAVIEST}
+IOWeight={_HEAVIEST}
 ExecStart=/bin/sh {RUNTIME}/arrived
 """,
         "sysinit.target",

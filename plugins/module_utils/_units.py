@@ -26,6 +26,8 @@ _PROPERTIES = (
     "DropInPaths",
     "NRestarts",
     "Result",
+    "CPUWeight",
+    "IOWeight",
 )
 
 
