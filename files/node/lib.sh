@@ -80,7 +80,7 @@ try_again() {
 }
 
 # own_weight UNIT: its control group, that of who calls, gets as much time as before the switch. What restores is to have all of it; an
-# application that is busy would leave nothing for the rest of the boot, and a daemon-reload does not change that.
+# application that is busy would leave nothing for who comes to end the restore (systemd sets it itself then).
 own_weight() {
 	IFS=: read -r _ _ group </proc/self/cgroup
 	while read -r name cpu io; do
