@@ -1,0 +1,8 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# On a node: what the engine ppp could leave there, and what the kernel has complained of. Says nothing if all is well.
+ls /dev/kup_ppp /sys/module/kup_ppp 2>/dev/null
+grep -o '\[never\]' /sys/kernel/mm/transparent_hugepage/enabled
+dmesg >/run/kernel-log
+grep -E 'WARNING|BUG|Bad page|general protection|Oops' /run/kernel-log
+exit 0
