@@ -42,7 +42,7 @@ void kup_hand_over_page(struct kup_session *session, struct page *page)
 	put_page(page);
 }
 
-static bool is_handed_over(const struct kup_session *session, u64 frame)
+bool kup_is_handed_over(const struct kup_session *session, u64 frame)
 {
 	return session->handed && test_bit(frame - session->first_frame, session->handed);
 }
@@ -75,7 +75,7 @@ static u64 give_back(const struct kup_session *session, u64 run)
 	for (frame = kup_run_first(run); frame < kup_run_end(run); frame++) {
 		struct page *page = pfn_to_page(frame);
 
-		if (is_handed_over(session, frame))
+		if (kup_is_handed_over(session, frame))
 			continue;
 		if (PageReserved(page)) {
 			free_reserved_page(page);

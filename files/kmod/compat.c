@@ -39,7 +39,7 @@ static void *find(const char *name, const char *other)
 	if (!address && other)
 		address = static_call(kup_lookup)(other);
 	if (!address)
-		pr_err("this kernel has no function %s\n", name);
+		pr_err("this kernel has no %s\n", name);
 	return (void *)address;
 }
 
@@ -52,6 +52,10 @@ static void *find(const char *name, const char *other)
 		static_call_update(call, found_);		\
 	found_ ? 0 : -ENOENT;					\
 })
+
+#ifdef KUP_HAS_USERFAULTFD
+static const struct file_operations *userfaultfd_operations;
+#endif
 
 int kup_compat_init(void)
 {
@@ -69,14 +73,20 @@ int kup_compat_init(void)
 	if (!error)
 		error = UPDATE(kup_uncharge, "__mem_cgroup_uncharge", NULL);
 #endif
+#ifdef KUP_HAS_USERFAULTFD
+	if (!error) {
+		userfaultfd_operations = find("userfaultfd_fops", NULL);
+		error = userfaultfd_operations ? 0 : -ENOENT;
+	}
+#endif
 	return error;
 }
 
-#if defined(CONFIG_USERFAULTFD) && LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+#ifdef KUP_HAS_USERFAULTFD
 /* Its operations are the file's name: another kind's private data would be something else. */
 struct userfaultfd_ctx *kup_userfaultfd(struct file *file)
 {
-	return (unsigned long)file->f_op == static_call(kup_lookup)("userfaultfd_fops") ? file->private_data : ERR_PTR(-EINVAL);
+	return file->f_op == userfaultfd_operations ? file->private_data : ERR_PTR(-EINVAL);
 }
 #endif
 

@@ -66,11 +66,11 @@ static inline void kup_add_rmap(struct page *page, struct vm_area_struct *vma, u
 }
 
 /*
- * Charge the page to the memory cgroup of the process. Above the limit as well, as for one who reclaims (PF_MEMALLOC): the page
+ * Charge the page to the memory cgroup of the process. `kept`: above the limit as well, as for one who reclaims (PF_MEMALLOC): the page
  * was charged before the switch and exists already. Reclaiming for it would only take time out of the outage, and the OOM
  * killer could kill what is being restored. The limit holds for the next page that the process asks for.
  */
-static inline int kup_charge_page(struct page *page, struct mm_struct *mm)
+static inline int kup_charge_page(struct page *page, struct mm_struct *mm, bool kept)
 {
 	int error = 0;
 #ifdef CONFIG_MEMCG
@@ -78,9 +78,10 @@ static inline int kup_charge_page(struct page *page, struct mm_struct *mm)
 
 	if (mem_cgroup_disabled())
 		return 0;
-	flags = memalloc_noreclaim_save();
+	flags = kept ? memalloc_noreclaim_save() : 0;
 	error = static_call(kup_charge)(page_folio(page), mm, GFP_KERNEL);
-	memalloc_noreclaim_restore(flags);
+	if (kept)
+		memalloc_noreclaim_restore(flags);
 #endif
 	return error;
 }
@@ -136,8 +137,8 @@ static inline long kup_fault_in(struct mm_struct *mm, unsigned long address, str
 #endif
 }
 
-/* Whether an area's pages are simple anonymous memory. */
-static inline bool kup_is_plain(struct vm_area_struct *vma)
+/* Whether an area's pages are simple anonymous memory, but for the flags `allowed`. */
+static inline bool kup_is_plain(struct vm_area_struct *vma, unsigned long allowed)
 {
 	unsigned long refused = VM_SHARED | VM_LOCKED | VM_HUGETLB | VM_PFNMAP | VM_MIXEDMAP | VM_IO;
 
@@ -147,7 +148,7 @@ static inline bool kup_is_plain(struct vm_area_struct *vma)
 #ifdef VM_DROPPABLE
 	refused |= VM_DROPPABLE;
 #endif
-	return vma_is_anonymous(vma) && !(vma->vm_flags & refused);
+	return vma_is_anonymous(vma) && !(vma->vm_flags & refused & ~allowed);
 }
 
 /*
@@ -155,6 +156,7 @@ static inline bool kup_is_plain(struct vm_area_struct *vma)
  * behind the file is nobody else's business; 6.12 is the first that was tried.
  */
 #if defined(CONFIG_USERFAULTFD) && LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+#define KUP_HAS_USERFAULTFD
 /* Of the open file, or NULL if it is none. */
 struct userfaultfd_ctx *kup_userfaultfd(struct file *file);
 

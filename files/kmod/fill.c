@@ -9,9 +9,9 @@
 #include "session.h"
 
 /* A frame into the batch. It is looked at first: who comes second must not get what the first may have changed since. */
-static int add(struct kup_batch *batch, u64 frame, bool copy)
+static int add(const struct kup_session *session, struct kup_batch *batch, u64 frame, bool copy)
 {
-	if (PageReserved(pfn_to_page(frame)))
+	if (PageReserved(pfn_to_page(frame)) && !kup_is_handed_over(session, frame))
 		return kup_add_page(batch, frame, copy) ? 0 : -ENOMEM;
 	batch->pages[batch->number++] = NULL;
 	return 0;
@@ -30,7 +30,7 @@ static int collect(struct kup_session *session, const struct kup_ppp_fill *fill,
 		u64 run = kup_read(&place.reader), frames = kup_run_frames(kup_owner_run(run));
 
 		for (; !error && page < place.page + frames && batch->number < most; page++)
-			error = add(batch, kup_owner_frame(run, page - place.page), fill->flags & KUP_PPP_FILL_COPY);
+			error = add(session, batch, kup_owner_frame(run, page - place.page), fill->flags & KUP_PPP_FILL_COPY);
 		place.page += frames;
 	}
 	/* What is there already is worth something. */
@@ -54,7 +54,8 @@ static int fill_mm(struct kup_session *session, struct kup_ppp_fill *fill, struc
 	if (!(fill->flags & KUP_PPP_FILL_COPY)) {
 		atomic64_add(done, &session->bound);
 		for (i = 0; session->handed && i < done; i++)
-			kup_hand_over_page(session, batch->pages[i]);
+			if (!batch->is_copy[i])
+				kup_hand_over_page(session, batch->pages[i]);
 	}
 	kfree(batch);
 	return error;

@@ -76,7 +76,7 @@ int kup_find(struct kup_session *session, u32 task, u64 page, struct kup_place *
 			high = middle;
 	}
 	if (!low || session->places[low - 1].task != task)
-		return -ENOENT;
+		return -ENXIO;
 	for (*place = session->places[low - 1]; place->runs; place->runs--) {
 		struct kup_reader before = place->reader;
 		u64 frames = kup_run_frames(kup_owner_run(kup_read(&place->reader)));
@@ -87,5 +87,5 @@ int kup_find(struct kup_session *session, u32 task, u64 page, struct kup_place *
 		}
 		place->page += frames;
 	}
-	return -ENOENT;
+	return -ENXIO;
 }

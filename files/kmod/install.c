@@ -8,14 +8,14 @@
 #include "compat.h"
 #include "install.h"
 
-static struct page *make_copy(struct page *page, struct mm_struct *mm)
+static struct page *make_copy(struct page *page, struct mm_struct *mm, bool kept)
 {
 	struct page *copy = alloc_page(GFP_HIGHUSER_MOVABLE);
 
 	if (!copy)
 		return NULL;
 	copy_highpage(copy, page);
-	if (!kup_charge_page(copy, mm))
+	if (!kup_charge_page(copy, mm, kept))
 		return copy;
 	__free_page(copy);
 	return NULL;
@@ -29,10 +29,11 @@ bool kup_add_page(struct kup_batch *batch, u64 frame, bool copy)
 	/* The reservation's own reference becomes ours, until RELEASE. */
 	*is_copy = copy || !kup_claim(page);
 	if (*is_copy) {
-		page = make_copy(page, batch->mm);
+		/* In place of a frame that was the process's own before the switch, or for one that has been forked since. */
+		page = make_copy(page, batch->mm, !copy);
 	} else {
 		get_page(page);
-		if (kup_charge_page(page, batch->mm)) {
+		if (kup_charge_page(page, batch->mm, true)) {
 			put_page(page);
 			SetPageReserved(page);
 			page = NULL;
@@ -97,10 +98,6 @@ static unsigned int install_some(struct kup_batch *batch, unsigned int first, un
 	spinlock_t *lock;
 	pte_t *pte;
 
-	if (batch->context && !kup_is_waiting(vma, batch->context)) {
-		*error = -ENOENT;
-		return 0;
-	}
 	*error = has_huge_page(batch->mm, address) ? -EEXIST : kup_anon_vma(vma);
 	if (*error)
 		return 0;
@@ -134,8 +131,11 @@ static int install_all(struct kup_batch *batch, unsigned int *done)
 		struct vm_area_struct *vma = find_vma(batch->mm, address);
 		unsigned int some;
 
-		if (!vma || vma->vm_start > address || !kup_is_plain(vma))
-			return batch->context ? -ENOENT : -EFAULT;
+		if (batch->context && (!vma || vma->vm_start > address || !kup_is_waiting(vma, batch->context)))
+			return -ENOENT;
+		/* A process that runs may have locked it meanwhile, like UFFDIO_COPY we do not mind. */
+		if (!vma || vma->vm_start > address || !kup_is_plain(vma, batch->context ? VM_LOCKED : 0))
+			return -EFAULT;
 		some = min_t(unsigned long, (vma->vm_end - address) / PAGE_SIZE, batch->number - *done);
 		*done += install_some(batch, *done, some, vma, &error);
 	}

@@ -91,9 +91,9 @@ struct kup_ppp_bind {
  * Installs pages in a process that runs: what UFFDIO_COPY does, but with the frames that were recorded. Whoever waits for them has to
  * be woken (UFFDIO_WAKE). Two calls for one frame must not meet.
  * EINVAL: a field, or no userfaultfd; EOPNOTSUPP: the kernel is older than 6.12 or has no userfaultfd; ESRCH: the process has ended;
- * EAGAIN: it is changing its address space, read the userfaultfd's events first; ENOENT: nothing recorded at `source` under `task`, or
- * no area of this userfaultfd at `address`; EEXIST: a page is there; ENODATA: none is there, but somebody has the frame already; ENOMEM;
- * EINTR. Charged like BIND.
+ * EAGAIN: it is changing its address space, read the userfaultfd's events first; ENXIO: nothing recorded at `source` under `task`;
+ * ENOENT: no area of this userfaultfd at `address`; EFAULT: no private anonymous memory there; EEXIST: a page is there; ENODATA: none is
+ * there, but somebody has the frame already; ENOMEM; EINTR. Frames are charged like those of BIND, copies like any new page.
  * All of them are about the page at `address` + 4096 * `filled`.
  */
 struct kup_ppp_fill {

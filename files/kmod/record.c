@@ -327,7 +327,7 @@ static int record_range(struct kup_session *session, struct mm_struct *mm, struc
 		record->failed_at = address;
 		if (fatal_signal_pending(current))
 			return -EINTR;
-		if (!vma || vma->vm_start > address || !kup_is_plain(vma)) {
+		if (!vma || vma->vm_start > address || !kup_is_plain(vma, 0)) {
 			record->failed_end = !vma ? TASK_SIZE_MAX : vma->vm_start > address ? vma->vm_start : vma->vm_end;
 			return -EFAULT;
 		}

@@ -119,13 +119,14 @@ int kup_attach(struct kup_session *session, u64 address, u64 nonce);
 void kup_forget(struct kup_session *session);
 int kup_release(struct kup_session *session, struct kup_ppp_release *release);
 int kup_hand_over(struct kup_session *session);
+bool kup_is_handed_over(const struct kup_session *session, u64 frame);
 /* The page is its process's alone. Only after kup_hand_over(). */
 void kup_hand_over_page(struct kup_session *session, struct page *page);
 
 /* bind.c: may run several times at once. */
 int kup_bind(struct kup_session *session, struct kup_ppp_bind *bind);
 
-/* find.c: where the page that was recorded under `task` stands; *place is before its run. -ENOENT, -ENOMEM. */
+/* find.c: where the page that was recorded under `task` stands; *place is before its run. -ENXIO: nowhere; -ENOMEM. */
 int kup_find(struct kup_session *session, u32 task, u64 page, struct kup_place *place);
 
 /* fill.c: may run several times at once, for other frames. */

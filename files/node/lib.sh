@@ -85,8 +85,8 @@ own_weight() {
 	IFS=: read -r _ _ group </proc/self/cgroup
 	while read -r name cpu io; do
 		[ "$name" = "$1" ] || continue
-		[ ! -w "/sys/fs/cgroup$group/cpu.weight" ] || echo "$cpu" >"/sys/fs/cgroup$group/cpu.weight"
-		[ ! -w "/sys/fs/cgroup$group/io.weight" ] || echo "default $io" >"/sys/fs/cgroup$group/io.weight"
+		[ ! -w "/sys/fs/cgroup$group/cpu.weight" ] || echo "$cpu" >"/sys/fs/cgroup$group/cpu.weight" || :
+		[ ! -w "/sys/fs/cgroup$group/io.weight" ] || echo "default $io" >"/sys/fs/cgroup$group/io.weight" || :
 	done <"$plan/weights"
 }
 

@@ -738,11 +738,12 @@ static bool prefetch(struct server *server)
 	return false;
 }
 
-/* Lets go of tasks that have everything. Returns whether any is left. */
-static bool end_drained(struct server *server)
+/* Lets go of tasks that have everything. Returns whether any is left; *ended: of how many. */
+static bool end_drained(struct server *server, uint32_t *ended)
 {
 	bool any = false;
 
+	*ended = 0;
 	for (uint32_t i = 0; i < server->task_count; i++) {
 		struct task *task = server->tasks[i];
 
@@ -751,6 +752,7 @@ static bool end_drained(struct server *server)
 		/* Not while a fork is going on: its child would get a descriptor that nobody has. */
 		if (is_drained(task) && !task_unsettled(task)) {
 			end_task(server, task);
+			++*ended;
 			continue;
 		}
 		if (is_drained(task))
@@ -772,6 +774,7 @@ static bool any_blocked(const struct server *server)
 static int run(struct server *server)
 {
 	struct epoll_event events[64];
+	uint32_t ended;
 	bool busy = false;
 
 	for (;;) {
@@ -800,8 +803,12 @@ static int run(struct server *server)
 		if (!server->installer.restored)
 			continue;
 		busy = prefetch(server);
-		if (!busy && !end_drained(server))
+		if (busy)
+			continue;
+		if (!end_drained(server, &ended))
 			return 0;
+		/* Others may have waited for those to have all, see may_prefetch(). */
+		busy = ended;
 	}
 }
 

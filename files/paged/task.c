@@ -232,7 +232,7 @@ static enum outcome install(struct installer *installer, struct task *task, stru
 			    uint64_t from, uint64_t to)
 {
 	uint64_t first_bit = region->bit + (address - region->start) / PAGE_SIZE, step = to - from;
-	enum outcome outcome;
+	enum outcome outcome, result = INSTALLED;
 
 	while (from < to) {
 		uint64_t at = address + from * PAGE_SIZE;
@@ -275,10 +275,12 @@ static enum outcome install(struct installer *installer, struct task *task, stru
 			outcome = lose(installer, task, at, source, "is refused by the kernel");
 			if (outcome == BLOCKED || outcome == GONE)
 				return outcome;
+			if (outcome == LOST)
+				result = LOST;
 			regions_set_installed(&task->regions, first_bit + from++);
 		}
 	}
-	return INSTALLED;
+	return result;
 }
 
 /* Reads, checks and installs pages that lie in one region and one segment. */
@@ -309,8 +311,10 @@ static enum outcome bring(struct installer *installer, struct task *task, struct
 		if (i < pages && loaded && !(why = check(installer, i, source + i * PAGE_SIZE)))
 			continue;
 		outcome = install(installer, task, region, address, good, i);
-		if (outcome != INSTALLED)
+		if (outcome == BLOCKED || outcome == GONE)
 			return outcome;
+		if (outcome == LOST)
+			result = LOST;
 		good = i + 1;
 		if (i == pages)
 			break;

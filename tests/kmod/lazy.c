@@ -113,7 +113,7 @@ static void *serve_faults(void *argument)
 
 		server->faults++;
 		/* Nothing was recorded there. */
-		if (error == ENOENT)
+		if (error == ENXIO)
 			ioctl(server->userfaultfd, UFFDIO_ZEROPAGE, &zero);
 		else if (error == EEXIST)
 			wake(server, address, 1);
@@ -143,11 +143,11 @@ static void refusals(const struct server *server)
 	fill = right, fill.userfaultfd = 9999;
 	refused(server->device, KUP_PPP_FILL, &fill, EINVAL, "FILL by no file");
 	fill = right, fill.task = 7;
-	refused(server->device, KUP_PPP_FILL, &fill, ENOENT, "FILL from a task that was not recorded");
+	refused(server->device, KUP_PPP_FILL, &fill, ENXIO, "FILL from a task that was not recorded");
 	fill = right, fill.source = areas[0].start - PAGE;
-	refused(server->device, KUP_PPP_FILL, &fill, ENOENT, "FILL from before the first area");
+	refused(server->device, KUP_PPP_FILL, &fill, ENXIO, "FILL from before the first area");
 	fill = right, fill.source = areas[6].start + PAGE;
-	refused(server->device, KUP_PPP_FILL, &fill, ENOENT, "FILL from a page that was not recorded");
+	refused(server->device, KUP_PPP_FILL, &fill, ENXIO, "FILL from a page that was not recorded");
 	fill = right, fill.address = areas[0].start - PAGE;
 	refused(server->device, KUP_PPP_FILL, &fill, ENOENT, "FILL where no area waits");
 	refused(server->device, KUP_PPP_FILL, NULL, EFAULT, "FILL without an argument");
