@@ -79,10 +79,10 @@ try_again() {
 	}
 }
 
-# own_weight UNIT: its control group, that of who calls, gets as much time as before the switch. What restores is to have all of it; an
-# application that is busy would leave nothing for who comes to end the restore (systemd sets it itself then).
+# own_weight UNIT PID: its control group, that of the process, gets as much time as before the switch. What restores is to have all of
+# it; an application that is busy would leave nothing for who comes to end the restore.
 own_weight() {
-	IFS=: read -r _ _ group </proc/self/cgroup
+	IFS=: read -r _ _ group <"/proc/$2/cgroup"
 	while read -r name cpu io; do
 		[ "$name" = "$1" ] || continue
 		[ ! -w "/sys/fs/cgroup$group/cpu.weight" ] || echo "$cpu" >"/sys/fs/cgroup$group/cpu.weight" || :
