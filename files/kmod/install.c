@@ -129,12 +129,13 @@ static int install_all(struct kup_batch *batch, unsigned int *done)
 	while (!error && *done < batch->number) {
 		unsigned long address = batch->address + *done * PAGE_SIZE;
 		struct vm_area_struct *vma = find_vma(batch->mm, address);
+		bool is_there = vma && vma->vm_start <= address;
 		unsigned int some;
 
-		if (batch->context && (!vma || vma->vm_start > address || !kup_is_waiting(vma, batch->context)))
+		if (batch->context && !(is_there && kup_is_waiting(vma, batch->context)))
 			return -ENOENT;
 		/* A process that runs may have locked it meanwhile, like UFFDIO_COPY we do not mind. */
-		if (!vma || vma->vm_start > address || !kup_is_plain(vma, batch->context ? VM_LOCKED : 0))
+		if (!is_there || !kup_is_plain(vma, batch->context ? VM_LOCKED : 0))
 			return -EFAULT;
 		some = min_t(unsigned long, (vma->vm_end - address) / PAGE_SIZE, batch->number - *done);
 		*done += install_some(batch, *done, some, vma, &error);

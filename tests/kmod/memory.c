@@ -220,9 +220,8 @@ void use(void)
 
 	say("rss_kb %ld", number_in("/proc/self/status", "RssAnon: %ld"));
 	compare(0);
-	if (word("kuptest.lazy")) {
+	if (word("kuptest.lazy"))
 		say_compared();
-	}
 	write_in_child(large);
 	protect(read_only, PROT_READ | PROT_WRITE);
 	*(uint64_t *)read_only->start ^= 1;
