@@ -1,10 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# On a node: what systemd says of memcached.service, and a line "process PID NAME" for each process it has.
+# On a node: what systemd says of memcached.service, a line "process PID NAME" for each process it has, and the weights of its
+# control group, where there are any.
 set -eu
+group=/sys/fs/cgroup/system.slice/memcached.service
 properties=ActiveState,SubState,MainPID,Type,FragmentPath,DropInPaths,NeedDaemonReload
 systemctl show memcached.service --property=$properties
 while read -r pid; do
 	read -r name <"/proc/$pid/comm"
 	echo "process $pid $name"
-done </sys/fs/cgroup/system.slice/memcached.service/cgroup.procs
+done <$group/cgroup.procs
+for weight in cpu.weight io.weight; do
+	[ ! -e $group/$weight ] || echo "$weight $(cat $group/$weight)"
+done
