@@ -3,7 +3,9 @@
  * A small tree to be dumped and restored: two processes (the second has the first one's memory, copy-on-write) with two
  * threads each that change private memory all the time, and a shared segment that both check.
  *
- *   dirtier STATE     writes "ready", then at the end of file STATE.stop "right" or nothing
+ *   dirtier STATE [FORK]     writes "ready" to file STATE, then, once STATE.stop is there, "right" or nothing
+ *
+ * With FORK it is one process that nobody shares private memory with, until there is a file FORK: then it forks like the others.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +20,7 @@
 #define SHARED_PAGES 600
 
 static struct worker workers[2 * THREADS];
-static volatile int stop;
+static volatile int stop, alone;
 static uint64_t *shared;
 
 static void write_state(const char *path, const char *text)
@@ -32,6 +34,7 @@ static void begin(struct worker *worker, int number)
 {
 	worker->number = number;
 	worker->stop = &stop;
+	worker->alone = &alone;
 	worker->random = mix((uint64_t)number + 1);
 	worker->next_name = (uint64_t)number + 1;
 	for (uint64_t i = 0; i < AREA_PAGES; i++) {
@@ -49,11 +52,12 @@ static void check_shared(void)
 		CHECK(shared[i] == (i / 512 % 3 ? mix(i) : 0));
 }
 
-static void run(const char *stop_path, int first)
+static void run(const char *stop_path, const char *fork_path, int first)
 {
 	for (int i = first; i < first + THREADS; i++)
 		CHECK(!pthread_create(&workers[i].thread, NULL, worker_run, &workers[i]));
 	while (access(stop_path, F_OK)) {
+		alone = fork_path && access(fork_path, F_OK);
 		check_shared();
 		usleep(20000);
 	}
@@ -65,29 +69,34 @@ static void run(const char *stop_path, int first)
 
 int main(int argc, char **argv)
 {
+	const char *fork_path = argc > 2 ? argv[2] : NULL;
 	char stop_path[512];
-	pid_t child;
+	pid_t child = -1;
 
-	CHECK(argc == 2);
+	CHECK(argc == 2 || argc == 3);
+	alone = fork_path != NULL;
 	snprintf(stop_path, sizeof(stop_path), "%s.stop", argv[1]);
 	shared = mmap(NULL, SHARED_PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(shared != MAP_FAILED);
 	for (uint64_t i = 0; i < SHARED_PAGES * PAGE / 8; i++)
 		if (i / 512 % 3)
 			shared[i] = mix(i);
-	for (int i = 0; i < 2 * THREADS; i++) {
+	for (int i = 0; i < (fork_path ? THREADS : 2 * THREADS); i++) {
 		workers[i].pages[0].address = mmap(NULL, AREA_PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		CHECK(workers[i].pages[0].address != MAP_FAILED);
 		begin(&workers[i], i);
 	}
-	child = fork();
-	if (!child) {
-		run(stop_path, THREADS);
-		_exit(0);
+	if (!fork_path) {
+		child = fork();
+		CHECK(child >= 0);
+		if (!child) {
+			run(stop_path, fork_path, THREADS);
+			_exit(0);
+		}
 	}
 	write_state(argv[1], "ready");
-	run(stop_path, 0);
-	CHECK(exit_code(child) == 0);
+	run(stop_path, fork_path, 0);
+	CHECK(fork_path ? workers[0].forks : exit_code(child) == 0);
 	write_state(argv[1], "right");
 	return 0;
 }

@@ -159,7 +159,7 @@ void *worker_run(void *argument)
 	while (!*worker->stop) {
 		for (int i = 0; i < 40; i++)
 			act(worker);
-		if (!worker->forks || next_random(&worker->random) % 8 == 0)
+		if (!(worker->alone && *worker->alone) && (!worker->forks || next_random(&worker->random) % 8 == 0))
 			fork_one(worker);
 		usleep(500);
 	}

@@ -26,6 +26,8 @@ struct worker {
 	pthread_t thread;
 	int number;
 	volatile int *stop;
+	/* While it is set there are no forks; may be NULL. */
+	volatile int *alone;
 	uint64_t random;
 	uint64_t next_name;
 	uint64_t forks, moves;
