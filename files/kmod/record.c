@@ -95,24 +95,24 @@ struct area {
 	u64 *head, *run;
 };
 
-/* Whether the frame goes on with the run, upwards or downwards; then it is in it. */
-static bool extend(u64 *word, u64 frame)
+/* Whether `frames` in a row go on with the run, upwards, or one downwards; then they are in it. */
+static bool extend(u64 *word, u64 frame, u64 frames)
 {
-	u64 run = kup_owner_run(*word), frames = kup_run_frames(run);
+	u64 run = kup_owner_run(*word), before = kup_run_frames(run);
 	bool down = *word & KUP_OWNER_DOWN;
 
-	if (frames == KUP_OWNER_RUN_MAX)
+	if (before + frames > KUP_OWNER_RUN_MAX)
 		return false;
 	if (frame == kup_run_end(run) && !down)
-		++*word;
-	else if (frame + 1 == kup_run_first(run) && (down || frames == 1))
-		*word = kup_run(frame, frames + 1) | KUP_OWNER_DOWN;
+		*word += frames;
+	else if (frames == 1 && frame + 1 == kup_run_first(run) && (down || before == 1))
+		*word = kup_run(frame, before + 1) | KUP_OWNER_DOWN;
 	else
 		return false;
 	return true;
 }
 
-static int append_page(struct kup_session *session, struct area *area, u32 task, unsigned long address, u64 frame)
+static int append_row(struct kup_session *session, struct area *area, u32 task, unsigned long address, u64 frame, u64 frames)
 {
 	if (!area->head) {
 		area->head = append(session, (u64)task << 32);
@@ -124,13 +124,13 @@ static int append_page(struct kup_session *session, struct area *area, u32 task,
 		}
 		area->run = NULL;
 	}
-	if (!area->run || !extend(area->run, frame)) {
-		area->run = append(session, kup_run(frame, 1));
+	if (!area->run || !extend(area->run, frame, frames)) {
+		area->run = append(session, kup_run(frame, frames));
 		if (!area->run)
 			return -ENOMEM;
 		++*area->head;
 	}
-	session->pages++;
+	session->pages += frames;
 	return 0;
 }
 
@@ -211,12 +211,6 @@ struct taken {
 	unsigned long behind; /* -EFAULT: where that ends */
 };
 
-static void take_page(struct taken *taken, struct page *page)
-{
-	get_page(page);
-	taken->pages[taken->number++] = page;
-}
-
 static void take_huge(struct taken *taken, pmd_t pmd, unsigned long address, unsigned long end, u32 flags)
 {
 	if (!pmd_present(pmd)) {
@@ -225,8 +219,11 @@ static void take_huge(struct taken *taken, pmd_t pmd, unsigned long address, uns
 	}
 	taken->error = judge(pmd_page(pmd), pmd_page(pmd), flags);
 	taken->behind = end;
-	for (; !taken->error && address < end; address += PAGE_SIZE)
-		take_page(taken, pmd_page(pmd) + (address & ~PMD_MASK) / PAGE_SIZE);
+	if (taken->error)
+		return;
+	folio_ref_add(page_folio(pmd_page(pmd)), (end - address) / PAGE_SIZE);
+	for (; address < end; address += PAGE_SIZE)
+		taken->pages[taken->number++] = pmd_page(pmd) + (address & ~PMD_MASK) / PAGE_SIZE;
 }
 
 static void take_small(struct taken *taken, const pte_t *pte, unsigned long address, unsigned long end, u32 flags)
@@ -237,7 +234,8 @@ static void take_small(struct taken *taken, const pte_t *pte, unsigned long addr
 		if (taken->error && error != taken->error)
 			return;
 		if (!error) {
-			take_page(taken, pte_page(*pte));
+			get_page(pte_page(*pte));
+			taken->pages[taken->number++] = pte_page(*pte);
 			continue;
 		}
 		taken->error = error;
@@ -278,23 +276,38 @@ static void take_pages(struct mm_struct *mm, unsigned long address, unsigned lon
 	pte_unmap_unlock(pte, lock);
 }
 
+/* How many pages from number `i` on lie in a row, where they can be kept; or 1. */
+static unsigned int row_of(const struct kup_session *session, const struct taken *taken, unsigned int i)
+{
+	unsigned int number = 1;
+
+	while (i + number < taken->number && taken->pages[i + number] == taken->pages[i] + number)
+		number++;
+	return is_kept_out(session, page_to_pfn(taken->pages[i]), number) ? 1 : number;
+}
+
 /* Takes over the references. */
 static int record_pages(struct kup_session *session, struct kup_ppp_record *record, struct area *area, unsigned long address,
 			const struct taken *taken)
 {
+	unsigned int i, number;
 	int error = 0;
-	unsigned int i;
 
-	for (i = 0; i < taken->number && !error; i++, address += PAGE_SIZE) {
-		struct page *page = move(session, taken->pages[i]);
+	for (i = 0; i < taken->number && !error; i += number, address += number * PAGE_SIZE) {
+		struct page *page;
 
-		error = page ? append_page(session, area, record->task, address, page_to_pfn(page)) : -ENOMEM;
-		if (!error)
-			record->pages++;
-		else if (page)
+		number = row_of(session, taken, i);
+		page = move(session, taken->pages[i]);
+		error = page ? append_row(session, area, record->task, address, page_to_pfn(page), number) : -ENOMEM;
+		if (!error) {
+			record->pages += number;
+			continue;
+		}
+		if (page)
 			put_page(page);
-		if (error)
-			record->failed_at = address;
+		record->failed_at = address;
+		/* The first one's reference is gone. */
+		number = 1;
 	}
 	for (; i < taken->number; i++)
 		put_page(taken->pages[i]);
