@@ -24,6 +24,7 @@
 #include "snapshot_id.h"
 
 #define BATCH 64
+#define SINK_SIZE (1 << 20)
 /* More than the frame of a signal takes, with the largest registers that there are. */
 #define SIGNAL_FRAME (16 * 1024)
 
@@ -41,6 +42,8 @@ struct keeping {
 	const struct keep_options *options;
 	struct peer peer;
 	int images, device;
+	/* A pipe into /dev/null. */
+	int sink[2], null;
 	struct kept *objects;
 	size_t object_count;
 	uint64_t received, recorded, lazy, fetched, copied, shared;
@@ -89,15 +92,54 @@ static int answer_parent(struct keeping *keeping, const struct wire_request *req
 	return peer_answer(&keeping->peer, &has_parent, sizeof(has_parent));
 }
 
-/* Of a task it is not needed: its pages stay where they are. */
+static int open_sink(struct keeping *keeping)
+{
+	keeping->null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	if (keeping->null < 0 || pipe2(keeping->sink, O_CLOEXEC))
+		return fail_errno("/dev/null or a pipe into it cannot be opened");
+	/* Works with the smaller one as well. */
+	(void)fcntl(keeping->sink[1], F_SETPIPE_SZ, SINK_SIZE);
+	return 0;
+}
+
+/*
+ * Of a task it is not needed: its pages stay where they are. Of a huge page all comes if any of it was written to, so nothing is
+ * copied here: CRIU's references on the pages go into the pipe, and away.
+ */
+static int drop_content(struct keeping *keeping, uint64_t bytes)
+{
+	uint64_t in_pipe = 0;
+
+	while (bytes || in_pipe) {
+		ssize_t moved = in_pipe ? splice(keeping->sink[0], NULL, keeping->null, NULL, in_pipe, 0) :
+					  splice(keeping->options->socket, NULL, keeping->sink[1], NULL, bytes, 0);
+
+		if (moved < 0 && errno == EINTR)
+			continue;
+		if (moved < 0)
+			return fail_errno("the page stream cannot be read");
+		if (!moved)
+			return fail("the page stream ends in the middle of a run: CRIU has given up");
+		if (in_pipe) {
+			in_pipe -= (uint64_t)moved;
+		} else {
+			bytes -= (uint64_t)moved;
+			in_pipe = (uint64_t)moved;
+		}
+	}
+	return 0;
+}
+
 static int receive_content(struct keeping *keeping, const struct kept *object, uint64_t pages)
 {
+	if (object->type == OBJECT_TASK)
+		return drop_content(keeping, pages * PAGE_SIZE);
 	while (pages) {
 		uint64_t count = pages < BATCH ? pages : BATCH;
 
 		if (peer_content(&keeping->peer, keeping->buffer, count * PAGE_SIZE))
 			return -1;
-		if (object->type != OBJECT_TASK && write_all(object->content, keeping->buffer, count * PAGE_SIZE))
+		if (write_all(object->content, keeping->buffer, count * PAGE_SIZE))
 			return fail_errno("the images in %s cannot be written", keeping->options->images);
 		pages -= count;
 	}
@@ -455,17 +497,21 @@ static void end(struct keeping *keeping)
 	free(keeping->buffer);
 	close_fd(&keeping->images);
 	close_fd(&keeping->device);
+	close_fd(&keeping->sink[0]);
+	close_fd(&keeping->sink[1]);
+	close_fd(&keeping->null);
 }
 
 int keep(const struct keep_options *options)
 {
-	struct keeping keeping = { .options = options, .peer = PEER(options->socket), .images = -1, .device = -1 };
+	struct keeping keeping = { .options = options, .peer = PEER(options->socket), .images = -1, .device = -1, .sink = { -1, -1 },
+				    .null = -1 };
 	uint32_t first = 0;
 	double start = 0;
 	int result = -1;
 
 	keeping.buffer = take(BATCH * PAGE_SIZE);
-	if (!peer_open(&keeping.peer) && (keeping.images = open_private_directory(options->images)) >= 0)
+	if (!peer_open(&keeping.peer) && (keeping.images = open_private_directory(options->images)) >= 0 && !open_sink(&keeping))
 		result = serve_requests(&keeping);
 	(void)shutdown(options->socket, SHUT_RDWR);
 	if (!result && !await_word(&first)) {

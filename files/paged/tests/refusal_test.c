@@ -506,7 +506,7 @@ static void test_keep(int form)
 	}
 	CHECK(!memcmp(page, read_back, PAGE));
 
-	/* Shared memory has no parent here; an object that was never opened; pages twice. */
+	/* Shared memory has no parent here; an object that was never opened; pages twice; an end in the middle of a run. */
 	fd = open_keep(&pid);
 	send_request(fd, form, 4, 0, 0, shared);
 	CHECK(!receive_bytes(fd, &has_parent, 1));
@@ -521,6 +521,12 @@ static void test_keep(int form)
 	send_request(fd, form, ADD(PARENT), 2, BASE, object);
 	send_request(fd, form, ADD(PARENT), 1, BASE + PAGE, object);
 	CHECK(finish(fd, form, pid) == 1);
+	fd = open_keep(&pid);
+	send_request(fd, form, 4, 0, 0, object);
+	CHECK(!receive_bytes(fd, &has_parent, 1));
+	send_request(fd, form, ADD(PRESENT), 3, BASE, object);
+	send_bytes(fd, page, PAGE);
+	CHECK(!close(fd) && exit_code(pid) == 1);
 }
 
 int main(int argc, char **argv)
