@@ -11,7 +11,7 @@ lib=/usr/local/lib/kup
 tries_max=5
 
 # Values of the record, each as a shell variable of the same name in capitals.
-PHASE='' REASON='' ID='' IMAGES='' KERNEL_OLD='' KERNEL_NEW='' CHECKPOINT='' UNITS=''
+PHASE='' REASON='' ID='' IMAGES='' KERNEL_OLD='' KERNEL_NEW='' CHECKPOINT='' UNITS='' PANIC=''
 if [ -r $state/record ]; then
 	# shellcheck disable=SC1091
 	. $state/record
@@ -63,6 +63,13 @@ hugepages_back() {
 	[ -e $run/hugepages ] || return 0
 	cat $run/hugepages >/sys/kernel/mm/transparent_hugepage/enabled
 	rm $run/hugepages
+}
+
+# calm_down: what is a panic during an update is none after it (plugins/module_utils/_panic.py)
+calm_down() {
+	for setting in $PANIC; do
+		echo "${setting#*=}" >"/proc/sys/kernel/${setting%%=*}" || :
+	done
 }
 
 # try_again UNIT: count a boot that is about to bring UNIT back; fails if too many have. The disk is told at once: what ends

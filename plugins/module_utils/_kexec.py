@@ -11,7 +11,7 @@ import re
 import shutil
 import tempfile
 
-from . import _rootdevice
+from . import _panic, _rootdevice
 from ._errors import KupError
 from ._files import copy_file, make_directory, read_text, write_file
 from ._paths import KERNELS
@@ -40,8 +40,9 @@ def command_line(current):
     ``rw`` saves the remount (and the check of a journalled file system) that stands before everything else in a boot;
     ``quiet`` saves what a serial console takes for a thousand lines (at 115200 baud, seconds).
     """
+    ours = {"ro", "rw", "quiet", *_panic.ALL_WORDS}
     words = [word for word in current.split() if not re.match(r"(BOOT_IMAGE|initrd|kup_ppp\.table)=", word)]
-    return " ".join([*(word for word in words if word not in ("ro", "rw", "quiet")), "rw", "quiet"])
+    return " ".join([*(word for word in words if word not in ours), "rw", "quiet", *_panic.words()])
 
 
 def stage(release, initramfs):

@@ -47,6 +47,7 @@ _KEYS = (
     "CHECKPOINT",
     "IMAGES",
     "BYTES",
+    "PANIC",
     "RESTORE_TIMEOUT",
     "COMMIT_TIMEOUT",
     "OWNER",

@@ -10,7 +10,7 @@ import os
 import shutil
 import time
 
-from . import _bootloader, _criu, _engines, _flow, _hold, _kernels, _kexec, _record, _timeline
+from . import _bootloader, _criu, _engines, _flow, _hold, _kernels, _kexec, _panic, _record, _timeline
 from ._errors import KupError
 from ._files import make_directory
 from ._paths import BOOT, KERNELS, MEMORY, NUMBERS, RUN, STATE
@@ -48,7 +48,12 @@ def stage(target, units, settings, *, initramfs, owner):
         _kexec.load(target)
         changed = True
     if not same:
-        record = _record.Record(fresh, ID=time.strftime("%Y%m%dT%H%M%S", time.gmtime()), STARTED=str(int(time.time())))
+        record = _record.Record(
+            fresh,
+            ID=time.strftime("%Y%m%dT%H%M%S", time.gmtime()),
+            STARTED=str(int(time.time())),
+            PANIC=_panic.settings(),
+        )
         _timeline.begin()
     _record.renew(record, owner)
     _record.advance(record, "prepared")
@@ -109,6 +114,7 @@ def commit(dry=False):
     run(["systemctl", "reset-failed", "kup-deadline.service"], check=False)  # its tries may be used up
     _bootloader.unpin(record["KERNEL_NEW"])
     _timeline.mark("committed")
+    _panic.put_back(record["PANIC"])
     _record.advance(record, "committed")
     clean_up(record)
     return True

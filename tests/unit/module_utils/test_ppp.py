@@ -84,10 +84,6 @@ def test_a_kernel_is_loaded_with_what_is_staged_beside_it(staged):
     ]
 
 
-def test_the_next_kernel_does_not_get_the_table_of_this_one():
-    assert _kexec.command_line("root=/dev/sda1 ro kup_ppp.table=0x1000,0x2 quiet") == "root=/dev/sda1 rw quiet"
-
-
 @pytest.fixture
 def machine(monkeypatch, tmp_path):
     """A machine whose tools only note how they are called."""

@@ -1,0 +1,49 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""A kernel that an update has started must not stand still: until the update is over, an Oops or a lock-up is a panic, and a
+panic starts the machine anew.
+
+The boot loader then takes its default, which is the old kernel until commit, and that finds the record. sysctl(5) of kernel.*
+and the kernel's command line (Documentation/admin-guide/kernel-parameters.txt) say what each name means.
+"""
+
+from __future__ import annotations
+
+import os
+
+from ._files import read_text
+
+_SETTINGS = "/proc/sys/kernel"
+_ARMED = {"panic": "1", "panic_on_oops": "1", "softlockup_panic": "1", "hardlockup_panic": "1", "hung_task_panic": "1"}
+# Those that count from the kernel's first moment on have words of their own.
+_EARLY = {"panic": "panic=1", "panic_on_oops": "oops=panic"}
+
+
+def _word(name):
+    return _EARLY.get(name, f"sysctl.kernel.{name}={_ARMED[name]}")
+
+
+#: What `words` may have put on a command line.
+ALL_WORDS = frozenset(_word(name) for name in _ARMED)
+
+
+def words():
+    """Words for the next kernel's command line: a list. A setting that this kernel lacks is not asked of the next."""
+    return [_word(name) for name in _ARMED if name in _EARLY or os.path.exists(f"{_SETTINGS}/{name}")]
+
+
+def settings():
+    """What the node has now, as the record keeps it: ``name=value`` for each, with spaces between."""
+    found = {name: read_text(f"{_SETTINGS}/{name}", "") for name in _ARMED}
+    return " ".join(f"{name}={value}" for name, value in found.items() if value)
+
+
+def put_back(kept):
+    """Give the node the settings that `settings` has found. files/node/lib.sh does the same on the old kernel."""
+    for setting in kept.split():
+        name, value = setting.split("=")
+        if os.path.exists(f"{_SETTINGS}/{name}"):
+            with open(f"{_SETTINGS}/{name}", "w", encoding="ascii") as stream:
+                stream.write(value)
