@@ -31,7 +31,7 @@ from . import _hold, _network
 from ._files import make_directory
 from ._paths import BOOT, RUN, RUNTIME
 from ._run import run
-from ._units import show
+from ._units import HEAVIEST, show
 
 # Left out of a unit's text while it is being restored: what orders it into the late boot, or runs it in the ordinary
 # way. Everything is back after the daemon-reload that ends the restore.
@@ -42,8 +42,6 @@ _DROPPED = re.compile(rf"^\s*({_ORDERING}|{_CONDITIONS}|{_EXECUTION}|WatchdogSec
 
 # What a restore itself waits for, and targets that are waited for by what a mount needs.
 _NEEDED = ("systemd-remount-fs.service", "local-fs.target", "local-fs-pre.target", "swap.target")
-
-_HEAVIEST = 10000  # cgroups(7)
 
 _EARLY = """
 [Unit]
@@ -116,7 +114,7 @@ def _put(path, text, mode=0o600):
 def _weights(unit):
     """CPU and IO weight of a unit; the kernel's default where it has none of its own."""
     values = (unit.properties[name] for name in ("CPUWeight", "IOWeight"))
-    return " ".join(value if value.isdigit() and int(value) <= _HEAVIEST else "100" for value in values)
+    return " ".join(value if value.isdigit() and int(value) <= HEAVIEST else "100" for value in values)
 
 
 def _unit_file(directory, name, text, wanted_by=None):
@@ -199,8 +197,8 @@ PIDFile={pidfile}
 Restart=no
 TimeoutStartSec={timeout}
 PrivateTmp=no
-CPUWeight={_HEAVIEST}
-IOWeight={_HEAVIEST}
+CPUWeight={HEAVIEST}
+IOWeight={HEAVIEST}
 StandardInput=null
 StandardOutput=journal
 StandardError=inherit
@@ -228,8 +226,8 @@ OnFailure=kup-restore-failed.service
 [Service]
 Type=oneshot
 # The applications may be busy.
-CPUWeight={_HEAVIEST}
-IOWeight={_HEAVIEST}
+CPUWeight={HEAVIEST}
+IOWeight={HEAVIEST}
 ExecStart=/bin/sh {RUNTIME}/arrived
 """,
         "sysinit.target",

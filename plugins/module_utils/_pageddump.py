@@ -14,6 +14,7 @@ from . import _engine_criu, _flow, _paged
 from ._errors import KupError
 from ._paged import PROGRAM
 from ._paths import RUN
+from ._units import HEAVIEST
 
 #: CRIU's word for a restore whose pages come when they are needed
 ON_DEMAND = "--lazy-pages"
@@ -75,7 +76,7 @@ RestartPreventExitStatus=2 3 4
 FileDescriptorStoreMax=16384
 LimitNOFILE=524288
 OOMScoreAdjust=-1000
-CPUWeight=10000
-IOWeight=10000
+CPUWeight={HEAVIEST}
+IOWeight={HEAVIEST}
 """
         }

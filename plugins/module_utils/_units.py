@@ -13,6 +13,9 @@ from . import _processes
 from ._errors import KupError
 from ._run import run
 
+#: What of the processor and of disks a unit can have at most, as CPUWeight= and IOWeight=.
+HEAVIEST = 10000
+
 _NAME = re.compile(r"^[A-Za-z0-9:_.\\@-]+\.service$")
 
 _PROPERTIES = (
