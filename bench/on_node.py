@@ -25,6 +25,8 @@ import _criustats
 
 PAGED = pathlib.Path(__file__).resolve().parent / "paged"
 PORT = 22122
+CONTROL_PORT, CONTROL_MIB = 22123, 64
+SLOT = 2  # seconds for which one of the two is measured
 VALUE = 1024
 ITEM = 1184  # bytes of memory that a value takes: its slab class
 # The writer has the first keys to itself; answers are judged on the others.
@@ -45,12 +47,13 @@ def command(number, data, words=b""):
 class Memcached:
     """The application: without connections of its own, so that it needs no care for them."""
 
-    def __init__(self, mib, work):
-        self._pidfile = work / "memcached.pid"
+    def __init__(self, mib, work, port):
+        self._pidfile = work / f"memcached-{port}.pid"
         self.keys = (mib << 20) // ITEM
+        self.address = ("127.0.0.1", port)
         subprocess.run(
-            ["memcached", "-d", "-u", "root", "-m", str(mib + 64), "-l", "127.0.0.1", "-p", str(PORT),
-             "-U", str(PORT), "-t", "2", "-P", str(self._pidfile)],
+            ["memcached", "-d", "-u", "root", "-m", str(mib + 64), "-l", "127.0.0.1", "-p", str(port),
+             "-U", str(port), "-t", "2", "-P", str(self._pidfile)],
             check=True, cwd="/",
         )  # fmt: skip
         while not self.right(None):
@@ -58,7 +61,7 @@ class Memcached:
         self.pid = int(self._pidfile.read_text())
 
     def fill(self):
-        with socket.create_connection(("127.0.0.1", PORT)) as connection:
+        with socket.create_connection(self.address) as connection:
             for start in range(0, self.keys, 500):
                 numbers = range(start, min(start + 500, self.keys))
                 connection.sendall(b"".join(command(number, expected(number), b" noreply") for number in numbers))
@@ -68,7 +71,7 @@ class Memcached:
     def right(self, number):
         """Return whether it answers, and rightly; of key None, whether it answers at all."""
         try:
-            with socket.create_connection(("127.0.0.1", PORT), timeout=60) as connection:
+            with socket.create_connection(self.address, timeout=60) as connection:
                 connection.sendall(b"quit\r\n" if number is None else b"get k%d\r\nquit\r\n" % number)
                 answer = b"".join(iter(lambda: connection.recv(65536), b""))
         except OSError:
@@ -196,34 +199,48 @@ class Reader:
     KEYS = 64
 
     def __init__(self, application):
-        self._application = application
-
-    def rate(self, seconds):
-        """Return the bytes that it answers per second."""
-        questions = [
-            b"get " + b" ".join(b"k%d" % self._application.some_key() for _key in range(self.KEYS)) + b"\r\n"
+        self._questions = [
+            b"get " + b" ".join(b"k%d" % application.some_key() for _key in range(self.KEYS)) + b"\r\n"
             for _question in range(2000)
         ]
-        received, buffer = 0, bytearray(1 << 20)
-        with socket.create_connection(("127.0.0.1", PORT)) as connection:
-            begin = time.monotonic()
-            while time.monotonic() < begin + seconds:
-                connection.sendall(random.choice(questions))
-                tail = b""
-                while tail != b"END\r\n":
-                    count = connection.recv_into(buffer)
-                    if not count:
-                        sys.exit("on_node: the application has closed the connection")
-                    received += count
-                    tail = (tail + buffer[max(0, count - 5) : count])[-5:]
-            return received / (time.monotonic() - begin)
+        self._connection = socket.create_connection(application.address)
+        self._buffer = bytearray(1 << 20)
+        self._received, self._seconds = 0, 0.0
+
+    def read(self, seconds):
+        begin = time.monotonic()
+        while time.monotonic() < begin + seconds:
+            self._connection.sendall(random.choice(self._questions))
+            tail = b""
+            while tail != b"END\r\n":
+                count = self._connection.recv_into(self._buffer)
+                if not count:
+                    sys.exit("on_node: the application has closed the connection")
+                self._received += count
+                tail = (tail + self._buffer[max(0, count - 5) : count])[-5:]
+        self._seconds += time.monotonic() - begin
+
+    def end(self):
+        """Return the bytes that it has answered per second."""
+        self._connection.close()
+        return self._received / self._seconds
 
 
-def cycle(name, application, options):
+def throughput(application, control, seconds):
+    """Bytes per second of both, in turns: what makes the machine faster or slower for a while does it to both."""
+    readers = [Reader(application), Reader(control)]
+    begin = time.monotonic()
+    while time.monotonic() < begin + seconds:
+        for reader in readers:
+            reader.read(SLOT)
+    return [reader.end() for reader in readers]
+
+
+def cycle(name, application, control, options):
     engine, _colon, rounds = name.partition(":")
     place = options.pmem if engine.endswith("-pmem") else options.place
     judged = options.throughput and name in options.throughput_ways.split(",")
-    before = Reader(application).rate(options.throughput) if judged else None
+    before = throughput(application, control, options.throughput) if judged else None
     work = place / "way"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(mode=0o700)
@@ -236,7 +253,7 @@ def cycle(name, application, options):
     pathlib.Path("/proc/sys/vm/drop_caches").write_text("3", encoding="ascii")
     answered, drained = way.restore(application)
     wrong = sum(not application.right(application.some_key()) for _probe in range(PROBES))
-    after = Reader(application).rate(options.throughput) if judged else None
+    after = throughput(application, control, options.throughput) if judged else None
     return {
         "way": name, "keys": application.keys, "rounds_s": took, "rounds_frozen_s": frozen_in, "last_s": last,
         "frozen_s": frozen + synced, "synced_s": synced, "first_answer_s": answered, "drained_s": drained, "wrong": wrong,
@@ -259,12 +276,15 @@ def main():
     options.place.mkdir(mode=0o700, parents=True, exist_ok=True)
     # As an update has it during its rounds: with huge pages, one byte that is written costs 2 MiB in the next one.
     pathlib.Path("/sys/kernel/mm/transparent_hugepage/enabled").write_text("never", encoding="ascii")
-    application = Memcached(options.mib, options.place)
+    application = Memcached(options.mib, options.place, PORT)
     application.fill()
+    # Nothing is ever done to it.
+    control = Memcached(CONTROL_MIB, options.place, CONTROL_PORT)
+    control.fill()
     Writer(application.keys, options.rate).start()
     for name in options.ways.split(","):
-        print(json.dumps(cycle(name, application, options)), flush=True)
-    subprocess.run(["kill", str(application.pid)], check=True)
+        print(json.dumps(cycle(name, application, control, options)), flush=True)
+    subprocess.run(["kill", str(application.pid), str(control.pid)], check=True)
     shutil.rmtree(options.place)
 
 
