@@ -13,8 +13,14 @@ void kup_forget(struct kup_session *session)
 	kvfree(session->lists);
 	kvfree(session->own);
 	kvfree(session->places);
-	kvfree(session->handed);
+	kvfree(session->bound_frames);
 	memset(session, 0, sizeof(*session));
+}
+
+/* From the table's first frame to its last. */
+static u64 frame_span(const struct kup_session *session)
+{
+	return kup_run_end(kup_run_at(session, session->table->runs - 1)) - session->first_frame;
 }
 
 int kup_attach(struct kup_session *session, u64 address, u64 nonce)
@@ -29,42 +35,40 @@ int kup_attach(struct kup_session *session, u64 address, u64 nonce)
 		kup_forget(session);
 		return -EINVAL;
 	}
+	session->first_frame = kup_run_first(kup_run_at(session, 0));
+	session->bound_frames = kvcalloc(BITS_TO_LONGS(frame_span(session)), sizeof(long), GFP_KERNEL);
+	if (!session->bound_frames) {
+		kup_forget(session);
+		return -ENOMEM;
+	}
 	session->state = KUP_PPP_ATTACHED;
 	pr_info("table of %llu frames in %llu runs, %llu pages to bind\n", session->table->frames, session->table->runs,
 		session->pages);
 	return 0;
 }
 
-void kup_hand_over_page(struct kup_session *session, struct page *page)
+void kup_note_bound(struct kup_session *session, struct page *page)
 {
-	/* The frame may be anybody's at once, and look like one that was never taken: we have to know. */
-	set_bit(page_to_pfn(page) - session->first_frame, session->handed);
-	put_page(page);
+	/* Handed over, the frame may be anybody's at once, and look like one that was never taken: we have to know. */
+	set_bit(page_to_pfn(page) - session->first_frame, session->bound_frames);
+	if (session->state == KUP_PPP_RUNNING)
+		put_page(page);
 }
 
 bool kup_is_handed_over(const struct kup_session *session, u64 frame)
 {
-	return session->handed && test_bit(frame - session->first_frame, session->handed);
+	return session->state == KUP_PPP_RUNNING && test_bit(frame - session->first_frame, session->bound_frames);
 }
 
-int kup_hand_over(struct kup_session *session)
+void kup_hand_over(struct kup_session *session)
 {
-	u64 runs = session->table->runs, end = kup_run_end(kup_run_at(session, runs - 1)), i, frame;
+	unsigned long i;
 
-	session->first_frame = kup_run_first(kup_run_at(session, 0));
-	session->handed = kvcalloc(BITS_TO_LONGS(end - session->first_frame), sizeof(long), GFP_KERNEL);
-	if (!session->handed)
-		return -ENOMEM;
-	for (i = 0; i < runs; i++) {
-		u64 run = kup_run_at(session, i);
-
-		for (frame = kup_run_first(run); frame < kup_run_end(run); frame++)
-			if (!PageReserved(pfn_to_page(frame)))
-				kup_hand_over_page(session, pfn_to_page(frame));
+	for_each_set_bit(i, session->bound_frames, frame_span(session)) {
+		put_page(pfn_to_page(session->first_frame + i));
 		cond_resched();
 	}
 	session->state = KUP_PPP_RUNNING;
-	return 0;
 }
 
 /* Returns how many pages nobody has taken. */

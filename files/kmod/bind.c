@@ -11,8 +11,11 @@ static int flush(struct kup_session *session, struct kup_batch *batch, struct ku
 	unsigned int done, i;
 	int error = kup_install(batch, &done);
 
-	for (i = 0; i < done; i++)
+	for (i = 0; i < done; i++) {
 		bind->copied += batch->is_copy[i];
+		if (!batch->is_copy[i])
+			kup_note_bound(session, batch->pages[i]);
+	}
 	bind->pages += done;
 	atomic64_add(done, &session->bound);
 	if (error)

@@ -53,9 +53,9 @@ static int fill_mm(struct kup_session *session, struct kup_ppp_fill *fill, struc
 	fill->filled = done;
 	if (!(fill->flags & KUP_PPP_FILL_COPY)) {
 		atomic64_add(done, &session->bound);
-		for (i = 0; session->handed && i < done; i++)
+		for (i = 0; i < done; i++)
 			if (!batch->is_copy[i])
-				kup_hand_over_page(session, batch->pages[i]);
+				kup_note_bound(session, batch->pages[i]);
 	}
 	kfree(batch);
 	return error;

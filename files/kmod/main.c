@@ -124,7 +124,10 @@ static int rearm(void)
 
 static int hand_over(void)
 {
-	return session.state == KUP_PPP_ATTACHED ? kup_hand_over(&session) : -EBUSY;
+	if (session.state != KUP_PPP_ATTACHED)
+		return -EBUSY;
+	kup_hand_over(&session);
+	return 0;
 }
 
 static int status(void __user *argument)

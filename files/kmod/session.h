@@ -38,7 +38,7 @@ struct kup_session {
 	u64 address, nonce;
 	struct kup_place *places; /* of the list of owners, see find.c */
 	u64 place_count;
-	unsigned long *handed; /* by frame - first_frame; NULL before HAND_OVER */
+	unsigned long *bound_frames; /* by frame - first_frame */
 	u64 first_frame;
 };
 
@@ -118,10 +118,10 @@ int kup_attach(struct kup_session *session, u64 address, u64 nonce);
 /* Free what attaching has allocated; the frames stay reserved. */
 void kup_forget(struct kup_session *session);
 int kup_release(struct kup_session *session, struct kup_ppp_release *release);
-int kup_hand_over(struct kup_session *session);
+void kup_hand_over(struct kup_session *session);
 bool kup_is_handed_over(const struct kup_session *session, u64 frame);
-/* The page is its process's alone. Only after kup_hand_over(). */
-void kup_hand_over_page(struct kup_session *session, struct page *page);
+/* A frame is bound: the page is its process's, and after kup_hand_over() its alone. */
+void kup_note_bound(struct kup_session *session, struct page *page);
 
 /* bind.c: may run several times at once. */
 int kup_bind(struct kup_session *session, struct kup_ppp_bind *bind);
