@@ -6,8 +6,8 @@
 
 Prints for each size the figures and their ratios to plain CRIU's, and leaves build/bench/memory.json and memory.png. A
 writer changes keys all the time. The node has two processors. Images are read from a cold page cache. The application's
-throughput is measured at one size, before and after the ways of THROUGHPUT, against that of another memcached beside it, which
-is left alone.
+throughput is measured at one size, before and after one more cycle of the way THROUGHPUT, against that of another memcached
+beside it, which is left alone.
 """
 
 import argparse
@@ -66,7 +66,7 @@ def measure(mib, args):
         _send(lab, machine)
         words = ["--mib", mib, "--ways", args.ways, "--rate", args.rate]
         if mib == args.throughput_size:
-            words += ["--throughput", args.throughput, "--throughput-ways", THROUGHPUT]
+            words += ["--throughput", args.throughput, "--throughput-way", THROUGHPUT]
         words += ["--place", "/var/lib/on-node", "--pmem", PMEM]
         command = ["python3", "/root/bench/on_node.py", *map(str, words)]
         # All processors and the disk are at work: nobody may answer for a while.
@@ -116,7 +116,7 @@ def _run(command):
 def table(sizes):
     """Return the figures as a text for a person; ratios are to the way `criu` of the same size."""
     lines = [
-        f"{'MiB':>6}  {'way':<12}{'frozen':>9}{'ratio':>7}{'first answer':>14}{'ratio':>7}{'all in':>9}  wrong throughput"
+        f"{'MiB':>6}  {'way':<14}{'frozen':>9}{'ratio':>7}{'first answer':>14}{'ratio':>7}{'all in':>9}  wrong throughput"
     ]
     for mib, cycles in sorted(sizes.items()):
         plain = next((cycle for cycle in cycles if cycle["way"] == "criu"), cycles[0])
@@ -124,7 +124,7 @@ def table(sizes):
             before, after = cycle["bytes_per_s_before"], cycle["bytes_per_s_after"]
             kept = f"{after[0] / before[0] / (after[1] / before[1]):.3f}" if before else ""
             lines.append(
-                f"{mib:>6}  {cycle['way']:<12}{cycle['frozen_s']:>7.2f} s{cycle['frozen_s'] / plain['frozen_s']:>7.2f}"
+                f"{mib:>6}  {cycle['way']:<14}{cycle['frozen_s']:>7.2f} s{cycle['frozen_s'] / plain['frozen_s']:>7.2f}"
                 f"{cycle['first_answer_s']:>12.2f} s{cycle['first_answer_s'] / plain['first_answer_s']:>7.2f}"
                 f"{cycle['drained_s']:>7.2f} s  {cycle['wrong']:<6}{kept}"
             )
@@ -138,6 +138,7 @@ def plot(sizes, path):
             (mib, other["frozen_s"]) for mib in sorted(sizes) for other in sizes[mib] if other["way"] == cycle["way"]
         ]
         for cycle in next(iter(sizes.values()))
+        if not cycle["bytes_per_s_before"]
     }
     figure.draw(path, lines, "memcached, GiB", "frozen, s")
 

@@ -1,11 +1,12 @@
 """Runs on a node: a memcached of its own is dumped and restored in several ways, under a writer.
 
     on_node.py --mib N --ways criu,criu:2,criu-lazy,foam:0,foam:2 --place DIR [--pmem DIR] [--rate N]
-        [--throughput SECONDS --throughput-ways foam:2]
+        [--throughput SECONDS --throughput-way foam:2]
 
 A way is an engine and, after a colon, its rounds of pre-dump; `foam-pmem` has its files in the directory --pmem. Prints one
 line of JSON for each way. Every way begins with the process that the one before has restored, is frozen until its images are
 on the disk (as before a change of the kernel), and reads them from there, not from memory (the page cache is dropped).
+Throughput is measured around a cycle of its own, the last one.
 """
 
 import argparse
@@ -236,11 +237,11 @@ def throughput(application, control, seconds):
     return [reader.end() for reader in readers]
 
 
-def cycle(name, application, control, options):
+def cycle(name, application, control, options, seconds=0):
+    """Dump and restore it; return what was seen. SECONDS: of reading, before and after."""
     engine, _colon, rounds = name.partition(":")
     place = options.pmem if engine.endswith("-pmem") else options.place
-    judged = options.throughput and name in options.throughput_ways.split(",")
-    before = throughput(application, control, options.throughput) if judged else None
+    before = throughput(application, control, seconds) if seconds else None
     work = place / "way"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(mode=0o700)
@@ -253,7 +254,7 @@ def cycle(name, application, control, options):
     pathlib.Path("/proc/sys/vm/drop_caches").write_text("3", encoding="ascii")
     answered, drained = way.restore(application)
     wrong = sum(not application.right(application.some_key()) for _probe in range(PROBES))
-    after = throughput(application, control, options.throughput) if judged else None
+    after = throughput(application, control, seconds) if seconds else None
     return {
         "way": name, "keys": application.keys, "rounds_s": took, "rounds_frozen_s": frozen_in, "last_s": last,
         "frozen_s": frozen + synced, "synced_s": synced, "first_answer_s": answered, "drained_s": drained, "wrong": wrong,
@@ -269,7 +270,7 @@ def main():
     parser.add_argument("--pmem", type=pathlib.Path)
     parser.add_argument("--rate", type=float, default=500)
     parser.add_argument("--throughput", type=float, default=0)
-    parser.add_argument("--throughput-ways", default="")
+    parser.add_argument("--throughput-way")
     options = parser.parse_args()
     if "-pmem" in options.ways and not options.pmem:
         parser.error("foam-pmem needs --pmem")
@@ -284,6 +285,9 @@ def main():
     Writer(application.keys, options.rate).start()
     for name in options.ways.split(","):
         print(json.dumps(cycle(name, application, control, options)), flush=True)
+    if options.throughput:
+        judged = cycle(options.throughput_way, application, control, options, options.throughput)
+        print(json.dumps(judged | {"way": f"{options.throughput_way}, read"}), flush=True)
     subprocess.run(["kill", str(application.pid), str(control.pid)], check=True)
     shutil.rmtree(options.place)
 
