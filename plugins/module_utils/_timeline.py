@@ -6,10 +6,13 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 from ._files import read_text
 from ._paths import RUN, TIMELINE
+
+_LINE = re.compile(r"([a-z-]+) (\d+\.\d+) ([0-9a-f-]{36})")
 
 
 def begin():
@@ -33,12 +36,10 @@ def events():
     """All events so far, oldest first: list of {"event", "at" (seconds since the epoch), "boot"}.
 
     Clocks of two boots are joined by the hardware clock, which has whole seconds: a difference across a kexec is
-    uncertain by one second.
+    uncertain by one second. Of what was written right before a power cut there may be zeros, or a part: left out.
     """
-    found = []
-    for line in read_text(TIMELINE, "").splitlines():
-        event, at, boot = line.split()
-        found.append({"event": event, "at": float(at), "boot": boot})
+    lines = map(_LINE.fullmatch, read_text(TIMELINE, "").replace("\0", "").splitlines())
+    found = [{"event": line[1], "at": float(line[2]), "boot": line[3]} for line in lines if line]
     return sorted(found + _this_boot(), key=lambda event: event["at"])
 
 

@@ -67,12 +67,18 @@ def test_no_switch():
     assert _timeline.outage([]) is None
 
 
-def test_events_are_read_in_order(tmp_path, monkeypatch):
+def test_events_are_read_in_order_and_what_a_power_cut_has_torn_is_left_out(tmp_path, monkeypatch):
+    boots = ["ea2c09a8-dee3-418a-9dc6-4750917c1293", "3706cd69-2f24-4815-8c00-c09fb8e679e7"]
     path = tmp_path / "timeline"
-    path.write_text("freeze 100.5 a\ndumped 101.000000123 a\n")
+    path.write_text(
+        f"freeze 1.5 {boots[0]}\ndumped 2.000000123 {boots[0]}\n"
+        + "\0" * 60
+        + f"open 9.25 {boots[1]}\nkexec 3.0 ea2c0\narr"
+    )
     monkeypatch.setattr(_timeline, "TIMELINE", str(path))
     monkeypatch.setattr(_timeline, "RUN", str(tmp_path))
-    assert [(e["event"], e["at"], e["boot"]) for e in _timeline.events()] == [
-        ("freeze", 100.5, "a"),
-        ("dumped", 101.000000123, "a"),
+    assert _timeline.events() == [
+        {"event": "freeze", "at": 1.5, "boot": boots[0]},
+        {"event": "dumped", "at": 2.000000123, "boot": boots[0]},
+        {"event": "open", "at": 9.25, "boot": boots[1]},
     ]
