@@ -146,7 +146,7 @@ struct kup_ppp_status {
 #define KUP_PPP_STATUS _IOR('K', 0x57, struct kup_ppp_status)
 /*
  * The tasks run, nothing goes back: what they have got is theirs alone from now on, and so is what FILL gives them. Until then, or
- * RELEASE, it can be neither reclaimed nor migrated. EBUSY, ENOMEM.
+ * RELEASE, it can be neither reclaimed nor migrated. EBUSY.
  */
 #define KUP_PPP_HAND_OVER _IO('K', 0x59)
 #define KUP_PPP_FILL _IOWR('K', 0x58, struct kup_ppp_fill)
