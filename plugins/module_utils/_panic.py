@@ -5,18 +5,20 @@
 """A kernel that an update has started must not stand still: until the update is over, an Oops or a lock-up is a panic, and a
 panic starts the machine anew.
 
-The boot loader then takes its default, which is the old kernel until commit, and that finds the record. sysctl(5) of kernel.*
-and the kernel's command line (Documentation/admin-guide/kernel-parameters.txt) say what each name means.
+The boot loader then takes its default, which is the old kernel until commit, and that finds the record. What each name means:
+Documentation/admin-guide/sysctl/kernel.rst and kernel-parameters.txt. Not hung_task_panic: a disk that is slow for two minutes,
+be it because of our own sync, is no reason to lose what was written on trial; the deadline finds an application that hangs.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 from ._files import read_text
 
 _SETTINGS = "/proc/sys/kernel"
-_ARMED = {"panic": "1", "panic_on_oops": "1", "softlockup_panic": "1", "hardlockup_panic": "1", "hung_task_panic": "1"}
+_ARMED = {"panic": "1", "panic_on_oops": "1", "softlockup_panic": "1", "hardlockup_panic": "1"}
 # Those that count from the kernel's first moment on have words of their own.
 _EARLY = {"panic": "panic=1", "panic_on_oops": "oops=panic"}
 
@@ -41,9 +43,12 @@ def settings():
 
 
 def put_back(kept):
-    """Give the node the settings that `settings` has found. files/node/lib.sh does the same on the old kernel."""
+    """Give the node the settings that `settings` has found, as far as this kernel knows them.
+
+    files/node/lib.sh does the same on the old kernel.
+    """
     for setting in kept.split():
         name, value = setting.split("=")
-        if os.path.exists(f"{_SETTINGS}/{name}"):
-            with open(f"{_SETTINGS}/{name}", "w", encoding="ascii") as stream:
-                stream.write(value)
+        # Lacking here, or with other values: no reason to go back.
+        with contextlib.suppress(OSError), open(f"{_SETTINGS}/{name}", "r+", encoding="ascii") as stream:
+            stream.write(value)

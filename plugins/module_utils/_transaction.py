@@ -48,13 +48,9 @@ def stage(target, units, settings, *, initramfs, owner):
         _kexec.load(target)
         changed = True
     if not same:
-        record = _record.Record(
-            fresh,
-            ID=time.strftime("%Y%m%dT%H%M%S", time.gmtime()),
-            STARTED=str(int(time.time())),
-            PANIC=_panic.settings(),
-        )
+        record = _record.Record(fresh, ID=time.strftime("%Y%m%dT%H%M%S", time.gmtime()), STARTED=str(int(time.time())))
         _timeline.begin()
+    record["PANIC"] = _panic.settings()
     _record.renew(record, owner)
     _record.advance(record, "prepared")
     return changed
@@ -112,9 +108,9 @@ def commit(dry=False):
         return True
     run(["systemctl", "stop", "kup-deadline.timer", "kup-deadline.service"])
     run(["systemctl", "reset-failed", "kup-deadline.service"], check=False)  # its tries may be used up
+    _panic.put_back(record["PANIC"])  # before the boot loader's default is the new kernel
     _bootloader.unpin(record["KERNEL_NEW"])
     _timeline.mark("committed")
-    _panic.put_back(record["PANIC"])
     _record.advance(record, "committed")
     clean_up(record)
     return True

@@ -14,7 +14,7 @@ LIBRARY = pathlib.Path(__file__).parents[3] / "files" / "node" / "lib.sh"
 def settings(monkeypatch, tmp_path):
     """A node's settings, a directory; it has no detector of hard lock-ups."""
     monkeypatch.setattr(_panic, "_SETTINGS", str(tmp_path))
-    for name, value in {"panic": "30", "panic_on_oops": "0", "softlockup_panic": "0", "hung_task_panic": "0"}.items():
+    for name, value in {"panic": "30", "panic_on_oops": "0", "softlockup_panic": "0"}.items():
         (tmp_path / name).write_text(value + "\n")
     return tmp_path
 
@@ -24,9 +24,7 @@ def values(directory):
 
 
 def test_the_next_kernel_is_asked_for_what_this_one_has(settings):
-    assert _panic.words() == [
-        "panic=1", "oops=panic", "sysctl.kernel.softlockup_panic=1", "sysctl.kernel.hung_task_panic=1",
-    ]  # fmt: skip
+    assert _panic.words() == ["panic=1", "oops=panic", "sysctl.kernel.softlockup_panic=1"]
 
 
 def test_the_command_line_is_stable_over_many_switches(settings):
@@ -34,8 +32,8 @@ def test_the_command_line_is_stable_over_many_switches(settings):
     assert once.startswith("root=/dev/sda1 panic=30 rw quiet panic=1 oops=panic")  # the last one counts
     assert _kexec.command_line(once) == once
     # Also into a kernel that has fewer of them.
-    (settings / "hung_task_panic").unlink()
-    assert _kexec.command_line(once) == once.replace(" sysctl.kernel.hung_task_panic=1", "")
+    (settings / "softlockup_panic").unlink()
+    assert _kexec.command_line(once) == once.replace(" sysctl.kernel.softlockup_panic=1", "")
 
 
 def arm(directory):
@@ -47,10 +45,18 @@ def arm(directory):
 
 def test_afterwards_the_node_has_its_own_settings(settings):
     kept = arm(settings)
-    assert kept == "panic=30 panic_on_oops=0 softlockup_panic=0 hung_task_panic=0"
+    assert kept == "panic=30 panic_on_oops=0 softlockup_panic=0"
     (settings / "softlockup_panic").unlink()  # the new kernel lacks it
     _panic.put_back(kept)
-    assert values(settings) == {"panic": "30", "panic_on_oops": "0", "hung_task_panic": "0"}
+    assert values(settings) == {"panic": "30", "panic_on_oops": "0"}
+
+
+def test_a_value_that_the_new_kernel_refuses_stops_nothing(settings):
+    kept = arm(settings)
+    (settings / "panic").unlink()
+    (settings / "panic").mkdir()  # cannot be written to
+    _panic.put_back(kept)
+    assert (settings / "panic_on_oops").read_text().strip() == "0"
 
 
 def test_a_record_of_an_older_version_has_none(settings):
