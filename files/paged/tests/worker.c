@@ -7,6 +7,10 @@
 
 #include "snapshot.h"
 
+#define ROW_PAGES 32u
+
+_Static_assert(AREA_PAGES % ROW_PAGES == 0, "renew() takes whole rows");
+
 uint64_t mix(uint64_t value)
 {
 	value += 0x9e3779b97f4a7c15u;
@@ -106,12 +110,32 @@ static void write_pages(struct worker *worker, uint64_t first, uint64_t count)
 	}
 }
 
+/* New memory in a row for some pages, or there would soon be nothing left that is mapped, and nothing that lies in a row. */
+static void renew(struct worker *worker, uint64_t first)
+{
+	char *to = mmap(NULL, ROW_PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(to != MAP_FAILED);
+	for (uint64_t i = 0; i < ROW_PAGES; i++) {
+		struct page *page = &worker->pages[first + i];
+
+		CHECK(!page->mapped || !munmap(page->address, PAGE));
+		page->address = (uint64_t *)(to + i * PAGE);
+		page->mapped = true;
+	}
+	write_pages(worker, first, ROW_PAGES);
+}
+
 static void act(struct worker *worker)
 {
 	uint64_t dice = next_random(&worker->random) % 100, count, first;
 
 	if (dice < 60) {
-		compare(worker, next_random(&worker->random) % AREA_PAGES);
+		first = next_random(&worker->random) % AREA_PAGES;
+		if (worker->pages[first].mapped)
+			compare(worker, first);
+		else
+			renew(worker, first - first % ROW_PAGES);
 		return;
 	}
 	first = pick_row(worker, 24, &count);
