@@ -128,7 +128,7 @@ static int answer_parent(struct round *round, const struct wire_request *request
 }
 
 /* The content of a run within one segment. */
-static int receive_content(struct round *round, uint64_t address, uint64_t pages, uint64_t lazy)
+static int receive_content(struct round *round, uint64_t address, uint64_t pages)
 {
 	while (pages) {
 		struct chunk *chunk = writer_next(&round->writer);
@@ -139,7 +139,6 @@ static int receive_content(struct round *round, uint64_t address, uint64_t pages
 		chunk->id = round->files.id;
 		chunk->address = address;
 		chunk->pages = pages < CHUNK_PAGES ? pages : CHUNK_PAGES;
-		chunk->lazy = lazy;
 		if (peer_content(&round->peer, chunk->content, chunk->pages * PAGE_SIZE))
 			return -1;
 		address += chunk->pages * PAGE_SIZE;
@@ -172,7 +171,6 @@ static int receive_run(struct round *round, const struct wire_request *request)
 {
 	struct round_object *object = find_object(round, request->type, request->id);
 	uint64_t address = request->address, left = request->pages;
-	uint64_t lazy = request->flags & PE_LAZY ? SUM_LAZY : 0;
 
 	if (!object)
 		return fail("the page stream has pages of %s %" PRIu64 " that it never opened", type_name(request->type),
@@ -189,7 +187,7 @@ static int receive_run(struct round *round, const struct wire_request *request)
 		if (request->flags & PE_PARENT) {
 			if (check_parent(round, address, count))
 				return -1;
-		} else if (receive_content(round, address, count, lazy)) {
+		} else if (receive_content(round, address, count)) {
 			return -1;
 		}
 		address += count * PAGE_SIZE;
@@ -228,67 +226,50 @@ struct flat_image {
 	int content;
 };
 
-/* Addresses come in ascending order. */
-static bool in_lazy_area(struct flat_image *image, uint64_t address)
+/*
+ * How many of these pages are restored in the same way as the first one: on demand, or by restore itself. On demand are all that
+ * lie in an area that CRIU registers for it. What CRIU says of each page (PE_LAZY) is not asked: while the stack pointer of one
+ * thread is at the beginning of a page, it takes every page of the process for its stack (criu/mem.c, is_stack). And where restore
+ * writes one page into such an area, the kernel may give it a huge one, with zeros for those around it that are to come on demand.
+ * Addresses come in ascending order.
+ */
+static uint64_t same_way(struct flat_image *image, uint64_t address, uint64_t pages, bool *lazy)
 {
-	while (image->area < image->lazy_areas.count) {
-		struct run *area = &image->lazy_areas.list[image->area];
+	const struct runs *areas = &image->lazy_areas;
+	uint64_t border = ADDRESS_END;
 
-		if (address < area->address)
-			return false;
-		if (address < area->address + area->pages * PAGE_SIZE)
-			return true;
+	*lazy = false;
+	while (image->area < areas->count) {
+		const struct run *area = &areas->list[image->area];
+		uint64_t end = area->address + area->pages * PAGE_SIZE;
+
+		if (address < end) {
+			*lazy = address >= area->address;
+			border = *lazy ? end : area->address;
+			break;
+		}
 		image->area++;
 	}
-	return false;
+	return pages < (border - address) / PAGE_SIZE ? pages : (border - address) / PAGE_SIZE;
 }
 
-/* A few pages that restore reads by itself. Within one segment. */
-static int copy_eager(struct round *round, struct flat_image *image, uint64_t address, const uint64_t *sums, uint64_t pages)
+/* Pages that restore reads by itself. Within one segment. */
+static int copy_eager(struct round *round, struct flat_image *image, uint64_t address, uint64_t pages)
 {
-	for (uint64_t done = 0; done < pages;) {
-		uint64_t count = pages - done < BATCH ? pages - done : BATCH;
+	round->eager_pages += pages;
+	while (pages) {
+		uint64_t count = pages < BATCH ? pages : BATCH;
 
-		if (object_read(&round->files, address, round->buffer, count))
+		if (object_read_sums(&round->files, address, round->sums, count) ||
+		    object_read(&round->files, address, round->buffer, count))
 			return lost_disk(round, "read");
 		for (uint64_t i = 0; i < count; i++)
-			if (!sum_matches(sums[done + i], round->buffer + i * PAGE_SIZE, address + i * PAGE_SIZE))
+			if (!sum_matches(round->sums[i], round->buffer + i * PAGE_SIZE, address + i * PAGE_SIZE))
 				return fail("the page at 0x%" PRIx64 " of %s %" PRIu64 " in %s is not what was written there",
 					    address + i * PAGE_SIZE, type_name(round->files.type), round->files.id,
 					    round->options->store);
 		if (write_all(image->content, round->buffer, count * PAGE_SIZE))
 			return fail_errno("the pages that restore reads cannot be written to %s", round->options->images);
-		address += count * PAGE_SIZE;
-		done += count;
-	}
-	round->eager_pages += pages;
-	return 0;
-}
-
-/*
- * Splits pages by how they are restored. On demand only if CRIU said so when the content came, and the area still is
- * one that it registers: it may have been locked since, and then nobody would fetch the page. Within one segment.
- */
-static int place_pages(struct round *round, struct flat_image *image, uint64_t address, uint64_t pages)
-{
-	while (pages) {
-		uint64_t count = pages < SUMS_BATCH ? pages : SUMS_BATCH, end;
-		CLEANUP_FREE uint64_t *sums = take(count * sizeof(*sums));
-
-		if (object_read_sums(&round->files, address, sums, count))
-			return lost_disk(round, "read");
-		for (uint64_t i = 0; i < count; i = end) {
-			bool lazy = (sums[i] & SUM_LAZY) && in_lazy_area(image, address + i * PAGE_SIZE);
-
-			for (end = i + 1; end < count; end++)
-				if (((sums[end] & SUM_LAZY) && in_lazy_area(image, address + end * PAGE_SIZE)) != lazy)
-					break;
-			runs_add(&image->runs, address + i * PAGE_SIZE, end - i, lazy ? PE_LAZY : PE_PRESENT);
-			if (lazy)
-				round->lazy_pages += end - i;
-			else if (copy_eager(round, image, address + i * PAGE_SIZE, sums + i, end - i))
-				return -1;
-		}
 		address += count * PAGE_SIZE;
 		pages -= count;
 	}
@@ -301,9 +282,13 @@ static int place_runs(struct round *round, struct round_object *object, struct f
 		uint64_t address = object->runs.list[i].address, left = object->runs.list[i].pages;
 
 		while (left) {
-			uint64_t count = segment_rest(address, left);
+			bool lazy;
+			uint64_t count = same_way(image, address, segment_rest(address, left), &lazy);
 
-			if (place_pages(round, image, address, count))
+			runs_add(&image->runs, address, count, lazy ? PE_LAZY : PE_PRESENT);
+			if (lazy)
+				round->lazy_pages += count;
+			else if (copy_eager(round, image, address, count))
 				return -1;
 			address += count * PAGE_SIZE;
 			left -= count;

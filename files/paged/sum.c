@@ -39,5 +39,5 @@ uint64_t page_sum(const void *page, uint64_t address)
 		c = step(c, words[2]);
 		d = step(d, words[3]);
 	}
-	return ((fold(a) + fold(b) * 3 + fold(c) * 5 + fold(d) * 7) & ~SUM_LAZY) | SUM_COVERED;
+	return (fold(a) + fold(b) * 3 + fold(c) * 5 + fold(d) * 7) | SUM_COVERED;
 }

@@ -11,9 +11,9 @@ static int write_chunk(struct object *files, const struct chunk *chunk)
 	uint64_t sums[CHUNK_PAGES];
 
 	for (uint64_t i = 0; i < chunk->pages; i++)
-		sums[i] = page_sum(chunk->content + i * PAGE_SIZE, chunk->address + i * PAGE_SIZE) | chunk->lazy;
-	/* What is not restored on demand is read back at once, for CRIU's own images. */
-	if (object_write(files, chunk->address, chunk->content, chunk->pages, chunk->lazy) ||
+		sums[i] = page_sum(chunk->content + i * PAGE_SIZE, chunk->address + i * PAGE_SIZE);
+	/* Shared memory is read back at once, for CRIU's own images. */
+	if (object_write(files, chunk->address, chunk->content, chunk->pages, chunk->type == OBJECT_TASK) ||
 	    object_write_sums(files, chunk->address, sums, chunk->pages))
 		return errno ? errno : EIO;
 	return 0;

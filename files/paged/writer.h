@@ -19,7 +19,6 @@ struct chunk {
 	enum object_type type;
 	uint64_t id;
 	uint64_t address, pages;
-	uint64_t lazy; /* SUM_LAZY or 0 */
 	uint8_t *content;
 };
 

@@ -7,10 +7,13 @@
  *
  * With FORK it is one process that nobody shares private memory with, until there is a file FORK: then it forks like the others.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "snapshot.h"
@@ -46,6 +49,30 @@ static void begin(struct worker *worker, int number)
 	}
 }
 
+/*
+ * Sleeps again and again, every other time with a stack pointer at the beginning of a page. Then CRIU takes all of the process's
+ * pages for its stack (criu/mem.c, is_stack) and sends none as one that can come on demand.
+ */
+static void *sleep_aligned(void *unused)
+{
+	struct timespec time = { .tv_nsec = 50000000 };
+
+	(void)unused;
+	while (!stop) {
+#ifdef __x86_64__
+		long result = SYS_nanosleep;
+
+		__asm__ volatile("mov %%rsp, %%rbx\n and $-4096, %%rsp\n syscall\n mov %%rbx, %%rsp"
+				 : "+a"(result)
+				 : "D"(&time), "S"(NULL)
+				 : "rbx", "rcx", "r11", "memory");
+		CHECK(!result || result == -EINTR);
+#endif
+		nanosleep(&time, NULL);
+	}
+	return NULL;
+}
+
 static void check_shared(void)
 {
 	for (uint64_t i = 0; i < SHARED_PAGES * PAGE / 8; i++)
@@ -54,6 +81,9 @@ static void check_shared(void)
 
 static void run(const char *stop_path, const char *fork_path, int first)
 {
+	pthread_t sleeper;
+
+	CHECK(!pthread_create(&sleeper, NULL, sleep_aligned, NULL));
 	for (int i = first; i < first + THREADS; i++)
 		CHECK(!pthread_create(&workers[i].thread, NULL, worker_run, &workers[i]));
 	while (access(stop_path, F_OK)) {
@@ -62,6 +92,7 @@ static void run(const char *stop_path, const char *fork_path, int first)
 		usleep(20000);
 	}
 	stop = 1;
+	pthread_join(sleeper, NULL);
 	for (int i = first; i < first + THREADS; i++)
 		pthread_join(workers[i].thread, NULL);
 	check_shared();

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "snapshot.h"
@@ -30,13 +31,32 @@ void page_fill(uint64_t *page, uint64_t name)
 		page[i] = name ? mix(name * 512 + i) : 0;
 }
 
+static uint64_t milliseconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void note(struct worker *worker, uint64_t first, uint64_t count, const char *what)
+{
+	uint64_t now = milliseconds();
+
+	for (uint64_t i = first; i < first + count; i++) {
+		worker->pages[i].last = what;
+		worker->pages[i].last_at = now;
+	}
+}
+
 static void wrong(const struct worker *worker, uint64_t index, uint64_t word)
 {
 	const struct page *page = &worker->pages[index];
 
-	fprintf(stderr, "process %d thread %d page %llu at %p word %llu is %llx, expected content %llx\n", getpid(), worker->number,
-		(unsigned long long)index, (void *)page->address, (unsigned long long)word,
-		(unsigned long long)page->address[word], (unsigned long long)page->name);
+	fprintf(stderr, "process %d thread %d page %llu at %p word %llu is %llx, expected content %llx, %s %llu ms ago\n", getpid(),
+		worker->number, (unsigned long long)index, (void *)page->address, (unsigned long long)word,
+		(unsigned long long)page->address[word], (unsigned long long)page->name, page->last ? page->last : "untouched",
+		(unsigned long long)(milliseconds() - page->last_at));
 	_exit(1);
 }
 
@@ -51,7 +71,7 @@ static void compare(const struct worker *worker, uint64_t index)
 			wrong(worker, index, i);
 }
 
-/* A row of mapped pages with addresses in a row. */
+/* A row of mapped pages with addresses in a row, in one area. */
 static uint64_t pick_row(struct worker *worker, uint64_t most, uint64_t *count)
 {
 	uint64_t first = next_random(&worker->random) % AREA_PAGES, wanted = 1 + next_random(&worker->random) % most;
@@ -59,7 +79,8 @@ static uint64_t pick_row(struct worker *worker, uint64_t most, uint64_t *count)
 	for (*count = 0; *count < wanted && first + *count < AREA_PAGES; ++*count) {
 		const struct page *page = &worker->pages[first + *count];
 
-		if (!page->mapped || page->address != worker->pages[first].address + *count * PAGE / 8)
+		if (!page->mapped || page->area != worker->pages[first].area ||
+		    page->address != worker->pages[first].address + *count * PAGE / 8)
 			break;
 	}
 	return first;
@@ -70,6 +91,7 @@ static void give_back(struct worker *worker, uint64_t first, uint64_t count)
 	CHECK(!madvise(worker->pages[first].address, count * PAGE, MADV_DONTNEED));
 	for (uint64_t i = first; i < first + count; i++)
 		worker->pages[i].name = 0;
+	note(worker, first, count, "given back");
 }
 
 static void unmap(struct worker *worker, uint64_t first, uint64_t count)
@@ -88,18 +110,19 @@ static void move(struct worker *worker, uint64_t first, uint64_t count, bool gro
 
 	CHECK(hole != MAP_FAILED);
 	to = mremap(worker->pages[first].address, count * PAGE, size, MREMAP_MAYMOVE | MREMAP_FIXED, hole);
-	if (to == MAP_FAILED) {
-		/* More than one area: not what is tested here. */
-		munmap(hole, size);
-		return;
-	}
+	/* If it failed, the hole would be gone, and another thread's memory there perhaps. */
+	CHECK(to != MAP_FAILED);
 	worker->moves++;
-	for (uint64_t i = 0; i < count; i++)
+	worker->areas++;
+	for (uint64_t i = 0; i < count; i++) {
 		worker->pages[first + i].address = to + i * PAGE / 8;
+		worker->pages[first + i].area = worker->areas;
+	}
 	for (uint64_t i = count * PAGE / 8; i < size / 8; i++)
 		CHECK(!to[i]);
 	if (grow)
 		CHECK(!munmap((char *)to + count * PAGE, size - count * PAGE));
+	note(worker, first, count, grow ? "moved and grown" : "moved");
 }
 
 static void write_pages(struct worker *worker, uint64_t first, uint64_t count)
@@ -108,6 +131,7 @@ static void write_pages(struct worker *worker, uint64_t first, uint64_t count)
 		worker->pages[i].name = worker->next_name += 3;
 		page_fill(worker->pages[i].address, worker->pages[i].name);
 	}
+	note(worker, first, count, "written");
 }
 
 /* New memory in a row for some pages, or there would soon be nothing left that is mapped, and nothing that lies in a row. */
@@ -116,14 +140,17 @@ static void renew(struct worker *worker, uint64_t first)
 	char *to = mmap(NULL, ROW_PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	CHECK(to != MAP_FAILED);
+	worker->areas++;
 	for (uint64_t i = 0; i < ROW_PAGES; i++) {
 		struct page *page = &worker->pages[first + i];
 
 		CHECK(!page->mapped || !munmap(page->address, PAGE));
 		page->address = (uint64_t *)(to + i * PAGE);
 		page->mapped = true;
+		page->area = worker->areas;
 	}
 	write_pages(worker, first, ROW_PAGES);
+	note(worker, first, ROW_PAGES, "new");
 }
 
 static void act(struct worker *worker)

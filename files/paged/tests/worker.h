@@ -20,6 +20,11 @@ struct page {
 	/* What must be in it; unmapped pages are not looked at. */
 	uint64_t name;
 	bool mapped;
+	/* Pages of one area have come to where they are together: the kernel moves no more than one area at once. */
+	uint64_t area;
+	/* What was done to it last, and when (milliseconds of the clock): a dump shows as a gap between that and the wrong byte. */
+	const char *last;
+	uint64_t last_at;
 };
 
 struct worker {
@@ -30,7 +35,7 @@ struct worker {
 	volatile int *alone;
 	uint64_t random;
 	uint64_t next_name;
-	uint64_t forks, moves;
+	uint64_t forks, moves, areas;
 	struct page pages[AREA_PAGES];
 };
 
