@@ -27,7 +27,7 @@ import _criustats
 PAGED = pathlib.Path(__file__).resolve().parent / "paged"
 PORT = 22122
 CONTROL_PORT, CONTROL_MIB = 22123, 64
-SLOT = 2  # seconds for which one of the two is measured
+SLOT = 0.5  # seconds for which one of the two is measured
 VALUE = 1024
 ITEM = 1184  # bytes of memory that a value takes: its slab class
 # The writer has the first keys to itself; answers are judged on the others.
@@ -206,10 +206,10 @@ class Reader:
         ]
         self._connection = socket.create_connection(application.address)
         self._buffer = bytearray(1 << 20)
-        self._received, self._seconds = 0, 0.0
 
     def read(self, seconds):
-        begin = time.monotonic()
+        """Return the bytes that it has answered per second."""
+        received, begin = 0, time.monotonic()
         while time.monotonic() < begin + seconds:
             self._connection.sendall(random.choice(self._questions))
             tail = b""
@@ -217,24 +217,23 @@ class Reader:
                 count = self._connection.recv_into(self._buffer)
                 if not count:
                     sys.exit("on_node: the application has closed the connection")
-                self._received += count
+                received += count
                 tail = (tail + self._buffer[max(0, count - 5) : count])[-5:]
-        self._seconds += time.monotonic() - begin
+        return received / (time.monotonic() - begin)
 
     def end(self):
-        """Return the bytes that it has answered per second."""
         self._connection.close()
-        return self._received / self._seconds
 
 
 def throughput(application, control, seconds):
-    """Bytes per second of both, in turns: what makes the machine faster or slower for a while does it to both."""
+    """Pairs of bytes per second, of both in turns: what makes the machine faster or slower for a while does it to both."""
     readers = [Reader(application), Reader(control)]
-    begin = time.monotonic()
+    begin, pairs = time.monotonic(), []
     while time.monotonic() < begin + seconds:
-        for reader in readers:
-            reader.read(SLOT)
-    return [reader.end() for reader in readers]
+        pairs.append([reader.read(SLOT) for reader in readers])
+    for reader in readers:
+        reader.end()
+    return pairs
 
 
 def cycle(name, application, control, options, seconds=0):
