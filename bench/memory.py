@@ -6,12 +6,13 @@
 
 Prints for each size the figures and their ratios to plain CRIU's, and leaves build/bench/memory.json and memory.png. A
 writer changes keys all the time. The node has two processors. Images are read from a cold page cache. The application's
-throughput is measured at one size, before and after one more cycle of the way THROUGHPUT, against that of another memcached
-beside it, which is left alone.
+throughput is measured at one size, before and after a cycle of the way THROUGHPUT, against that of another memcached beside
+it, which is left alone; on a machine of its own whose clock counts instructions, so that nothing on the host makes it slower.
 """
 
 import argparse
 import json
+import os
 import pathlib
 import shutil
 import signal
@@ -31,6 +32,8 @@ NAME = "bench-memory"
 OUT = REPO / "build" / "bench"
 WAYS = "criu,criu:2,criu-lazy,foam:0,foam:1,foam:2,foam:3,foam:4,foam-pmem:2"
 THROUGHPUT = "foam:2"
+# 8 ns each, about what they take without KVM.
+INSTRUCTIONS = "shift=3"
 PMEM = "/var/lib/memory-disk"
 # What a node needs besides memcached's memory, and what a disk needs besides images of that size, MiB; it holds the images of
 # one way, rounds included.
@@ -41,7 +44,9 @@ ON_NODE = (REPO / "bench/on_node.py", REPO / "files/paged/paged", REPO / "plugin
 
 def arguments():
     parser = argparse.ArgumentParser(prog="memory.py", description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--sizes", default="256,1024,2048,4096", help="MiB, comma separated (default: %(default)s)")
+    parser.add_argument(
+        "--sizes", default="256,1024,2048,4096", help="MiB, comma separated, may be empty (default: %(default)s)"
+    )
     parser.add_argument("--ways", default=WAYS, help="(default: %(default)s)")
     parser.add_argument(
         "--throughput", type=float, default=300, help="seconds of each measurement; 0: none (default: %(default)s)"
@@ -52,23 +57,20 @@ def arguments():
     return parser.parse_args()
 
 
-def measure(mib, args):
-    """Return the cycles of one size, each as on_node.py prints it."""
+def measure(mib, cpus, words):
+    """Return the cycles of one size on a node of its own, each as on_node.py prints it; WORDS: options for that."""
     lab_verb("down", "--name", NAME)
     memory, pmem = mib + mib // 4 + SYSTEM_MIB, mib + mib // 4 + PMEM_MIB
     try:
         lab_verb(
-            "up", "--name", NAME, "--nodes", 1, "--mem", memory + pmem, "--cpus", 2, "--memcached", 64,
+            "up", "--name", NAME, "--nodes", 1, "--mem", memory + pmem, "--cpus", cpus, "--memcached", 64,
             "--disk", 8 + 4 * mib // 1024, "--release", "13", "--from", "6.12", "--to", "7.2", "--criu", "next",
         )  # fmt: skip
         lab = Lab(NAME)
         machine = lab.machine("node1")
         _set_aside(lab, machine, memory, pmem)
         _send(lab, machine)
-        words = ["--mib", mib, "--ways", args.ways, "--rate", args.rate]
-        if mib == args.throughput_size:
-            words += ["--throughput", args.throughput, "--throughput-way", THROUGHPUT]
-        words += ["--place", "/var/lib/on-node", "--pmem", PMEM]
+        words = ["--mib", mib, *words, "--place", "/var/lib/on-node", "--pmem", PMEM]
         command = ["python3", "/root/bench/on_node.py", *map(str, words)]
         # All processors and the disk are at work: nobody may answer for a while.
         return list(_run(lab.ssh(machine, command, silence=300)))
@@ -76,6 +78,13 @@ def measure(mib, args):
         for log in (STATE / NAME).glob("*.serial.log"):
             shutil.copy(log, OUT)
         lab_verb("down", "--name", NAME)
+
+
+def measure_throughput(args):
+    """Return the cycle around which throughput is measured, on a machine whose clock counts its processor's instructions."""
+    os.environ["KUP_LAB_ICOUNT"] = INSTRUCTIONS
+    words = ["--rate", args.rate, "--throughput", args.throughput, "--throughput-way", THROUGHPUT]
+    return measure(args.throughput_size, 1, words)
 
 
 def _set_aside(lab, machine, memory, pmem):
@@ -115,30 +124,30 @@ def _run(command):
 
 
 def kept_throughput(cycle):
-    """Return (what is left of the throughput, its standard error), from medians of the ratios to the control in each turn."""
-    medians, errors = [], []
+    """Return (what is left of the throughput, its standard error), from the ratios to the control in each turn."""
+    means, errors = [], []
     for pairs in (cycle["bytes_per_s_before"], cycle["bytes_per_s_after"]):
         ratios = [application / control for application, control in pairs]
-        medians.append(statistics.median(ratios))
-        # Of a median: 1.2533 times that of a mean, for a normal distribution.
-        errors.append(1.2533 * statistics.stdev(ratios) / len(ratios) ** 0.5 / medians[-1])
-    kept = medians[1] / medians[0]
+        means.append(statistics.mean(ratios))
+        errors.append(statistics.stdev(ratios) / len(ratios) ** 0.5 / means[-1])
+    kept = means[1] / means[0]
     return kept, kept * (errors[0] ** 2 + errors[1] ** 2) ** 0.5
+
+
+def _by_size(item):
+    return int(item[0])
 
 
 def table(sizes):
     """Return the figures as a text for a person; ratios are to the way `criu` of the same size."""
-    lines = [
-        f"{'MiB':>6}  {'way':<14}{'frozen':>9}{'ratio':>7}{'first answer':>14}{'ratio':>7}{'all in':>9}  wrong throughput"
-    ]
-    for mib, cycles in sorted(sizes.items()):
+    lines = [f"{'MiB':>6}  {'way':<14}{'frozen':>9}{'ratio':>7}{'first answer':>14}{'ratio':>7}{'all in':>9}  wrong"]
+    for mib, cycles in sorted(sizes.items(), key=_by_size):
         plain = next((cycle for cycle in cycles if cycle["way"] == "criu"), cycles[0])
         for cycle in cycles:
-            kept = "{:.4f} +- {:.4f}".format(*kept_throughput(cycle)) if cycle["bytes_per_s_before"] else ""
             lines.append(
                 f"{mib:>6}  {cycle['way']:<14}{cycle['frozen_s']:>7.2f} s{cycle['frozen_s'] / plain['frozen_s']:>7.2f}"
                 f"{cycle['first_answer_s']:>12.2f} s{cycle['first_answer_s'] / plain['first_answer_s']:>7.2f}"
-                f"{cycle['drained_s']:>7.2f} s  {cycle['wrong']:<6}{kept}"
+                f"{cycle['drained_s']:>7.2f} s  {cycle['wrong']}"
             )
     return "\n".join(lines)
 
@@ -147,18 +156,19 @@ def plot(sizes, path):
     """Draw the frozen time over the size, a line for each way."""
     lines = {
         cycle["way"]: [
-            (mib, other["frozen_s"]) for mib in sorted(sizes) for other in sizes[mib] if other["way"] == cycle["way"]
+            (int(mib), other["frozen_s"])
+            for mib, others in sorted(sizes.items(), key=_by_size)
+            for other in others
+            if other["way"] == cycle["way"]
         ]
-        for cycle in next(iter(sizes.values()))
-        if not cycle["bytes_per_s_before"]
+        for cycles in sizes.values()
+        for cycle in cycles
     }
     figure.draw(path, lines, "memcached, GiB", "frozen, s")
 
 
 def _measured(path):
-    if not path.exists():
-        return {}
-    return {int(mib): cycles for mib, cycles in json.loads(path.read_text(encoding="utf-8"))["sizes"].items()}
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"sizes": {}}
 
 
 def main():
@@ -166,18 +176,27 @@ def main():
     args = arguments()
     OUT.mkdir(parents=True, exist_ok=True)
     path = OUT / "memory.json"
-    sizes = _measured(path) if args.resume else {}
+    found = _measured(path) if args.resume else {"sizes": {}}
+    found["rate"] = args.rate
     try:
-        for mib in map(int, args.sizes.split(",")):
+        for mib in filter(None, args.sizes.split(",")):
             say(f"measuring {mib} MiB")
-            sizes[mib] = measure(mib, args)
-            path.write_text(json.dumps({"rate": args.rate, "sizes": sizes}, indent=2) + "\n", encoding="utf-8")
+            found["sizes"][mib] = measure(int(mib), 2, ["--rate", args.rate, "--ways", args.ways])
+            path.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+        if args.throughput:
+            say(f"measuring throughput at {args.throughput_size} MiB")
+            found["throughput"] = measure_throughput(args)
+            path.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     except LabError as error:
         sys.exit(f"bench: {error}")
     except KeyboardInterrupt:
         sys.exit("bench: interrupted")
-    print(f"\n{table(sizes)}\n{path}")
-    plot(sizes, OUT / "memory.png")
+    if found["sizes"]:
+        print(f"\n{table(found['sizes'])}")
+        plot(found["sizes"], OUT / "memory.png")
+    for cycle in found.get("throughput", []):
+        print("throughput after {} to before: {:.4f} +- {:.4f}".format(cycle["way"], *kept_throughput(cycle)))
+    print(path)
 
 
 if __name__ == "__main__":

@@ -264,7 +264,7 @@ def cycle(name, application, control, options, seconds=0):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--mib", type=int, required=True)
-    parser.add_argument("--ways", required=True)
+    parser.add_argument("--ways", default="")
     parser.add_argument("--place", type=pathlib.Path, required=True)
     parser.add_argument("--pmem", type=pathlib.Path)
     parser.add_argument("--rate", type=float, default=500)
@@ -282,11 +282,11 @@ def main():
     control = Memcached(CONTROL_MIB, options.place, CONTROL_PORT)
     control.fill()
     Writer(application.keys, options.rate).start()
-    for name in options.ways.split(","):
+    for name in filter(None, options.ways.split(",")):
         print(json.dumps(cycle(name, application, control, options)), flush=True)
     if options.throughput:
         judged = cycle(options.throughput_way, application, control, options, options.throughput)
-        print(json.dumps(judged | {"way": f"{options.throughput_way}, read"}), flush=True)
+        print(json.dumps(judged), flush=True)
     subprocess.run(["kill", str(application.pid), str(control.pid)], check=True)
     shutil.rmtree(options.place)
 

@@ -28,11 +28,14 @@ CPUS_MAX = 2
 
 def machine(memory_mib, cpus):
     """Return the QEMU command line of a machine without disks and network."""
-    accel = os.environ.get("KUP_LAB_ACCEL", f"tcg,thread=multi,tb-size={TRANSLATED_MIB}")
+    instructions = os.environ.get("KUP_LAB_ICOUNT")
+    threads = "single" if instructions else "multi"
+    accel = os.environ.get("KUP_LAB_ACCEL", f"tcg,thread={threads},tb-size={TRANSLATED_MIB}")
     return [
         "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none",
         "-machine", "pc", "-accel", accel, "-cpu", os.environ.get("KUP_LAB_CPU", CPU),
         "-smp", f"{cpus},maxcpus={max(cpus, CPUS_MAX)}", "-m", str(memory_mib),
+        *(["-icount", instructions] if instructions else []),
     ]  # fmt: skip
 
 
