@@ -7,7 +7,8 @@
 Prints for each size the figures and their ratios to plain CRIU's, and leaves build/bench/memory.json and memory.png. A
 writer changes keys all the time. The node has two processors. Images are read from a cold page cache. The application's
 throughput is measured at one size, before and after a cycle of the way THROUGHPUT, against that of another memcached beside
-it, which is left alone; on a machine of its own whose clock counts instructions, so that nothing on the host makes it slower.
+it, which is left alone; on a machine of its own whose clock counts instructions, so that nothing on the host makes it
+slower (what caches and the TLB do is not seen).
 """
 
 import argparse
@@ -54,7 +55,10 @@ def arguments():
     parser.add_argument("--throughput-size", type=int, default=1024, help="MiB (default: %(default)s)")
     parser.add_argument("--rate", type=float, default=500, help="sets per second (default: %(default)s)")
     parser.add_argument("--resume", action="store_true", help="keep what the last run has measured of other sizes")
-    return parser.parse_args()
+    args = parser.parse_args()
+    if 0 < args.throughput < 10:
+        parser.error(f"--throughput is {args.throughput}, expected 0 or at least 10 seconds")
+    return args
 
 
 def measure(mib, cpus, words):

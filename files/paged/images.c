@@ -22,6 +22,8 @@
 #define VMA_AREA_VDSO (1u << 3)
 #define VMA_AREA_VSYSCALL (1u << 2)
 #define VMA_AREA_VVAR (1u << 12)
+#define VMA_AREA_SHSTK (1u << 15)
+#define VMA_AREA_GUARD (1u << 16)
 /* criu/include/pid.h */
 #define TASK_STOPPED 3
 
@@ -220,14 +222,14 @@ static bool take_area(struct bytes *message, struct run *run)
 		else if (field.number == 7)
 			status = field.value;
 	}
-	/* The vsyscall page lies outside of user space, at the end of the list. */
-	if (status & VMA_AREA_VSYSCALL)
+	/* At the end of the list: the vsyscall page, outside of user space, and what madvise(2) guards in areas named before. */
+	if (status & (VMA_AREA_VSYSCALL | VMA_AREA_GUARD))
 		start = end = 0;
 	else if (start >= end || start % PAGE_SIZE || end % PAGE_SIZE || end > ADDRESS_END)
 		return false;
 	*run = (struct run){ .address = start, .pages = (end - start) / PAGE_SIZE };
 	if ((flags & MAP_ANONYMOUS) && (flags & MAP_PRIVATE) && !(flags & (MAP_LOCKED | MAP_HUGETLB)) &&
-	    !(status & (VMA_AREA_VDSO | VMA_AREA_VVAR)))
+	    !(status & (VMA_AREA_VDSO | VMA_AREA_VVAR | VMA_AREA_SHSTK)))
 		run->flags = PE_LAZY;
 	return true;
 }

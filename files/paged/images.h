@@ -30,7 +30,7 @@ int runs_sort(struct runs *runs);
 
 /* Both parse what somebody else wrote: -1 after one sentence that names the file. */
 int pagemap_parse(const void *bytes, size_t size, const char *name, struct runs *runs);
-/* Areas that CRIU restores on demand (criu/include/vma.h, vma_entry_can_be_lazy); the flags of the runs are PE_LAZY. */
+/* Areas that CRIU restores on demand (criu/include/vma.h, vma_entry_can_be_lazy; not shadow stacks, which it fills before); the flags of the runs are PE_LAZY. */
 int mm_parse(const void *bytes, size_t size, const char *name, struct runs *lazy);
 
 /* Of a core-*.img, what tells which pages of the thread are written to before it runs, and whether the process stood still. */

@@ -128,7 +128,7 @@ static int answer_parent(struct round *round, const struct wire_request *request
 }
 
 /* The content of a run within one segment. */
-static int receive_content(struct round *round, uint64_t address, uint64_t pages)
+static int receive_content(struct round *round, uint64_t address, uint64_t pages, bool direct)
 {
 	while (pages) {
 		struct chunk *chunk = writer_next(&round->writer);
@@ -139,6 +139,7 @@ static int receive_content(struct round *round, uint64_t address, uint64_t pages
 		chunk->id = round->files.id;
 		chunk->address = address;
 		chunk->pages = pages < CHUNK_PAGES ? pages : CHUNK_PAGES;
+		chunk->direct = direct;
 		if (peer_content(&round->peer, chunk->content, chunk->pages * PAGE_SIZE))
 			return -1;
 		address += chunk->pages * PAGE_SIZE;
@@ -187,7 +188,7 @@ static int receive_run(struct round *round, const struct wire_request *request)
 		if (request->flags & PE_PARENT) {
 			if (check_parent(round, address, count))
 				return -1;
-		} else if (receive_content(round, address, count)) {
+		} else if (receive_content(round, address, count, request->flags & PE_LAZY)) {
 			return -1;
 		}
 		address += count * PAGE_SIZE;

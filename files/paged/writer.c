@@ -12,8 +12,7 @@ static int write_chunk(struct object *files, const struct chunk *chunk)
 
 	for (uint64_t i = 0; i < chunk->pages; i++)
 		sums[i] = page_sum(chunk->content + i * PAGE_SIZE, chunk->address + i * PAGE_SIZE);
-	/* Shared memory is read back at once, for CRIU's own images. */
-	if (object_write(files, chunk->address, chunk->content, chunk->pages, chunk->type == OBJECT_TASK) ||
+	if (object_write(files, chunk->address, chunk->content, chunk->pages, chunk->direct) ||
 	    object_write_sums(files, chunk->address, sums, chunk->pages))
 		return errno ? errno : EIO;
 	return 0;

@@ -19,6 +19,8 @@ struct chunk {
 	enum object_type type;
 	uint64_t id;
 	uint64_t address, pages;
+	/* Nobody reads it back in this boot: not through the page cache. */
+	bool direct;
 	uint8_t *content;
 };
 

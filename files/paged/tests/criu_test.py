@@ -27,6 +27,9 @@ from pathlib import Path
 
 PR_SET_CHILD_SUBREAPER = 36
 PATIENCE = 120
+# What restore reads by itself: the tree's shared memory (dirtier.c), and a few pages of each process's files.
+SHARED_PAGES = 600
+FILE_PAGES = 64
 
 
 def wait_until(condition, what: str) -> None:
@@ -154,7 +157,10 @@ class Trial:
             for number in range(self.options.rounds):
                 print("criu_test: round", number, self.dump_round(dirtier.pid, number, last=False))
                 time.sleep(0.2)
-            print("criu_test: last", self.dump_round(dirtier.pid, self.options.rounds, last=True))
+            last = self.dump_round(dirtier.pid, self.options.rounds, last=True)
+            print("criu_test: last", last)
+            if last["eager_pages"] > SHARED_PAGES + FILE_PAGES * last["objects"]:
+                raise SystemExit(f"criu_test: {last['eager_pages']} pages would not come on demand")
             reap_all()
             if self.options.kills:
                 self.restore_with_kills()

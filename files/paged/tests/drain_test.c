@@ -85,7 +85,7 @@ static void send_round(const char *paged, int pid, int form, bool last)
 			}
 			/* An early round sends something else for what the last one sends again. */
 			page_fill(page, original(address) + (!last && where == BOTH));
-			/* CRIU does not say of every page that it can come on demand, though it restores none by itself there. */
+			/* CRIU does not say of every page that it can come on demand; where it registers memory, each has to. */
 			send_request(socket_fd, form, (address / PAGE % 3 ? 6 : 4) << 16 | 6, 1, address, object);
 			send_bytes(socket_fd, page, PAGE);
 		}
@@ -436,7 +436,7 @@ int main(int argc, char **argv)
 		application(go[0]);
 	for (size_t i = 0; i < THREADS; i++)
 		areas[i] = (struct area){ .start = area_starts[i], .pages = AREA_PAGES };
-	write_mm(images, app, areas, THREADS, 0);
+	write_mm(images, app, areas, THREADS);
 	send_round(paged, app, seed % 2 ? 24 : 32, false);
 	send_round(paged, app, seed % 2 ? 24 : 32, true);
 

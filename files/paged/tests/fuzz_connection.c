@@ -31,7 +31,7 @@ struct input {
 static void prepare(void)
 {
 	const char *const directories[] = { images, store };
-	const struct area area = { 0x10000, 16 };
+	const struct area area = { .start = 0x10000, .pages = 16 };
 	struct runs runs = { 0 };
 
 	CHECK(mkdtemp(directory));
@@ -49,7 +49,7 @@ static void prepare(void)
 		CHECK(!pagemap_write(fd, OBJECT_TASK, FUZZ_TASK, 1, &runs));
 		close(fd);
 	}
-	write_mm(images, FUZZ_TASK, &area, 1, 0);
+	write_mm(images, FUZZ_TASK, &area, 1);
 	runs_free(&runs);
 	fuzz_remove_at_exit(directory);
 }

@@ -16,14 +16,14 @@ static char directory[64] = "/dev/shm/paged-fuzz.XXXXXX", images[96], store[96];
 static void prepare(void)
 {
 	/* Areas for the tasks of the recorded streams. */
-	const struct area areas[] = { { 0x10000, 0x10000 }, { 0x550000000000, 0x10000000 }, { 0x7f0000000000, 0xfff0000 } };
+	const struct area areas[] = { { 0x10000, 0x10000, 0, 0 }, { 0x550000000000, 0x10000000, 0, 0 }, { 0x7f0000000000, 0xfff0000, 0, 0 } };
 
 	/* Nobody says that the frames are to be kept. */
 	CHECK(mkdtemp(directory) && freopen("/dev/null", "r", stdin));
 	snprintf(images, sizeof(images), "%s/images", directory);
 	snprintf(store, sizeof(store), "%s/store", directory);
 	CHECK(!mkdir(images, 0700) && !mkdir(store, 0700));
-	write_mm(images, FUZZ_TASK, areas, 3, 0);
+	write_mm(images, FUZZ_TASK, areas, 3);
 	fuzz_remove_at_exit(directory);
 }
 

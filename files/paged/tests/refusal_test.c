@@ -277,7 +277,7 @@ static void send_descriptor(int socket_fd, int descriptor)
 /* A complete snapshot of this process: even pages in an early round, odd ones in the last. */
 static void make_snapshot(int locked)
 {
-	const struct area area = { .start = BASE, .pages = PAGES };
+	const struct area area = { .start = BASE, .pages = PAGES, .flags = locked ? MAP_LOCKED : 0 };
 	char has_parent;
 	pid_t pid;
 	int fd = open_object(&pid, store, 24);
@@ -285,7 +285,7 @@ static void make_snapshot(int locked)
 	for (uint64_t i = 0; i < PAGES; i += 2)
 		send_page(fd, 24, PRESENT | LAZY, BASE + i * PAGE);
 	CHECK(!finish(fd, 24, pid));
-	write_mm(images, (int)(object >> 8), &area, 1, locked);
+	write_mm(images, (int)(object >> 8), &area, 1);
 	fd = open_store(&pid, store, "--last", "--last");
 	send_request(fd, 24, 4, 0, 0, object);
 	CHECK(!receive_bytes(fd, &has_parent, 1) && has_parent);
@@ -309,6 +309,36 @@ static void test_locked(void)
 	CHECK(!stat(path, &status) && status.st_size == PAGES * PAGE);
 	make_snapshot(0);
 	CHECK(!stat(path, &status) && status.st_size == 0);
+}
+
+/* One run over areas of both kinds, of which CRIU says the contrary each time: the area decides. */
+static void test_borders(void)
+{
+	const struct area areas[] = { { BASE, 8, 0, 0 }, { BASE + 8 * PAGE, 8, MAP_LOCKED, 0 }, { BASE + 24 * PAGE, 8, 0, 0 } };
+	static uint64_t pages[32][PAGE / 8], read_back[16][PAGE / 8];
+	char path[192];
+	pid_t pid;
+	int fd;
+
+	for (uint64_t i = 0; i < 32; i++)
+		fill(pages[i], BASE + i * PAGE);
+	for (int flags = PRESENT; flags <= (PRESENT | LAZY); flags += LAZY) {
+		const char *arguments[] = { "--store", store, "--first", "--last", "--images-dir", images, NULL };
+		char has_parent;
+
+		write_mm(images, (int)(object >> 8), areas, 3);
+		fd = start_store(paged, &pid, arguments);
+		send_request(fd, 24, 4, 0, 0, object);
+		CHECK(!receive_bytes(fd, &has_parent, 1));
+		send_request(fd, 24, ADD(flags), 32, BASE, object);
+		send_bytes(fd, pages, sizeof(pages));
+		CHECK(!finish(fd, 24, pid));
+		snprintf(path, sizeof(path), "%s/pages-65536.img", images);
+		fd = open(path, O_RDONLY);
+		CHECK(read(fd, read_back, sizeof(read_back)) == sizeof(read_back) && !read(fd, &has_parent, 1));
+		CHECK(!memcmp(read_back, pages[8], sizeof(read_back)));
+		close(fd);
+	}
 }
 
 static void test_connections(void)
@@ -553,6 +583,7 @@ int main(int argc, char **argv)
 	test_places();
 	test_dead_pages();
 	test_large_run();
+	test_borders();
 	test_locked();
 	test_connections();
 	test_spoilt_page();

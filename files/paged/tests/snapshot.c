@@ -23,7 +23,7 @@ static uint8_t *put_field(uint8_t *at, unsigned int number, uint64_t value)
 	return put_varint(put_varint(at, number << 3), value);
 }
 
-void write_mm(const char *directory, int pid, const struct area *areas, size_t count, int locked)
+void write_mm(const char *directory, int pid, const struct area *areas, size_t count)
 {
 	static uint8_t image[65536];
 	const uint32_t magics[] = { 0x54564319u, 0x57492820u };
@@ -42,8 +42,8 @@ void write_mm(const char *directory, int pid, const struct area *areas, size_t c
 		at = put_field(at, 3, 0);
 		at = put_field(at, 4, 0);
 		at = put_field(at, 5, PROT_READ | PROT_WRITE);
-		at = put_field(at, 6, MAP_PRIVATE | MAP_ANONYMOUS | (locked ? MAP_LOCKED : 0));
-		at = put_field(at, 7, 1 | 1 << 9);
+		at = put_field(at, 6, MAP_PRIVATE | MAP_ANONYMOUS | areas[i].flags);
+		at = put_field(at, 7, 1 | 1 << 9 | areas[i].status);
 		at = put_field(at, 8, 1);
 		end = put_varint(end, 14 << 3 | 2);
 		end = put_varint(end, (uint64_t)(at - area));

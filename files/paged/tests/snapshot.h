@@ -10,10 +10,12 @@
 struct area {
 	uint64_t start;
 	uint64_t pages;
+	/* Besides those of private, anonymous memory: mmap(2)'s flags, and CRIU's status (criu/include/image.h). */
+	uint32_t flags, status;
 };
 
-/* mm-PID.img with these areas, all private and anonymous, locked if `locked`. */
-void write_mm(const char *directory, int pid, const struct area *areas, size_t count, int locked);
+/* mm-PID.img with these areas. */
+void write_mm(const char *directory, int pid, const struct area *areas, size_t count);
 
 /* Starts `paged store` on a socket pair; our end. More arguments end with NULL. */
 int start_store(const char *paged, pid_t *store, const char *const *arguments);

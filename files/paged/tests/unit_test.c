@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -309,7 +310,12 @@ static void test_overtaken_events(void)
 
 static void test_images(void)
 {
-	const struct area areas[] = { { 0x10000, 5 }, { 0x20000, 7 } };
+	/* The last ones: locked, a shadow stack, and guarded pages of the first one. */
+	const struct area areas[] = { { 0x10000, 5, 0, 0 },
+				      { 0x20000, 7, 0, 0 },
+				      { 0x30000, 1, MAP_LOCKED, 0 },
+				      { 0x31000, 1, 0, 1 << 15 },
+				      { 0x11000, 1, 0, 1 << 16 } };
 	struct runs written = { 0 }, read = { 0 };
 	int fd = open(directory, O_RDONLY | O_DIRECTORY);
 
@@ -319,10 +325,10 @@ static void test_images(void)
 	CHECK(!pagemap_write(fd, OBJECT_TASK, 12, 1, &written) && !pagemap_read(fd, 12, &read));
 	CHECK(read.count == 3 && !memcmp(read.list, written.list, 3 * sizeof(*read.list)));
 	runs_free(&read);
-	write_mm(directory, 12, areas, 2, 0);
+	write_mm(directory, 12, areas, 5);
 	CHECK(!mm_read(fd, 12, &read) && read.count == 2 && read.list[1].address == 0x20000 && read.list[1].pages == 7);
 	runs_free(&read);
-	write_mm(directory, 12, areas, 2, 1);
+	write_mm(directory, 12, areas + 2, 2);
 	CHECK(!mm_read(fd, 12, &read) && !read.count);
 	CHECK(mm_read(fd, 13, &read) && pagemap_read(fd, 13, &read));
 	CHECK(pagemap_parse("\x19\x43\x56\x54", 4, "short", &read));

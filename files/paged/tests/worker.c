@@ -56,7 +56,7 @@ static void wrong(const struct worker *worker, uint64_t index, uint64_t word)
 	fprintf(stderr, "process %d thread %d page %llu at %p word %llu is %llx, expected content %llx, %s %llu ms ago\n", getpid(),
 		worker->number, (unsigned long long)index, (void *)page->address, (unsigned long long)word,
 		(unsigned long long)page->address[word], (unsigned long long)page->name, page->last ? page->last : "untouched",
-		(unsigned long long)(milliseconds() - page->last_at));
+		(unsigned long long)(page->last ? milliseconds() - page->last_at : 0));
 	_exit(1);
 }
 
@@ -144,6 +144,7 @@ static void renew(struct worker *worker, uint64_t first)
 	for (uint64_t i = 0; i < ROW_PAGES; i++) {
 		struct page *page = &worker->pages[first + i];
 
+		compare(worker, first + i);
 		CHECK(!page->mapped || !munmap(page->address, PAGE));
 		page->address = (uint64_t *)(to + i * PAGE);
 		page->mapped = true;
