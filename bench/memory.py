@@ -138,14 +138,10 @@ def kept_throughput(cycle):
     return kept, kept * (errors[0] ** 2 + errors[1] ** 2) ** 0.5
 
 
-def _by_size(item):
-    return int(item[0])
-
-
 def table(sizes):
     """Return the figures as a text for a person; ratios are to the way `criu` of the same size."""
     lines = [f"{'MiB':>6}  {'way':<14}{'frozen':>9}{'ratio':>7}{'first answer':>14}{'ratio':>7}{'all in':>9}  wrong"]
-    for mib, cycles in sorted(sizes.items(), key=_by_size):
+    for mib, cycles in sorted(sizes.items()):
         plain = next((cycle for cycle in cycles if cycle["way"] == "criu"), cycles[0])
         for cycle in cycles:
             lines.append(
@@ -158,21 +154,22 @@ def table(sizes):
 
 def plot(sizes, path):
     """Draw the frozen time over the size, a line for each way."""
-    lines = {
-        cycle["way"]: [
-            (int(mib), other["frozen_s"])
-            for mib, others in sorted(sizes.items(), key=_by_size)
-            for other in others
-            if other["way"] == cycle["way"]
-        ]
-        for cycles in sizes.values()
-        for cycle in cycles
-    }
+    lines = {}
+    for mib, cycles in sorted(sizes.items()):
+        for cycle in cycles:
+            lines.setdefault(cycle["way"], []).append((mib, cycle["frozen_s"]))
     figure.draw(path, lines, "memcached, GiB", "frozen, s")
 
 
 def _measured(path):
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"sizes": {}}
+    if not path.exists():
+        return {"sizes": {}}
+    found = json.loads(path.read_text(encoding="utf-8"))
+    return found | {"sizes": {int(mib): cycles for mib, cycles in found["sizes"].items()}}
+
+
+def _save(found, path):
+    path.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
 
 
 def main():
@@ -183,14 +180,14 @@ def main():
     found = _measured(path) if args.resume else {"sizes": {}}
     found["rate"] = args.rate
     try:
-        for mib in filter(None, args.sizes.split(",")):
+        for mib in map(int, filter(None, args.sizes.split(","))):
             say(f"measuring {mib} MiB")
-            found["sizes"][mib] = measure(int(mib), 2, ["--rate", args.rate, "--ways", args.ways])
-            path.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+            found["sizes"][mib] = measure(mib, 2, ["--rate", args.rate, "--ways", args.ways])
+            _save(found, path)
         if args.throughput:
             say(f"measuring throughput at {args.throughput_size} MiB")
             found["throughput"] = measure_throughput(args)
-            path.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+            _save(found, path)
     except LabError as error:
         sys.exit(f"bench: {error}")
     except KeyboardInterrupt:
