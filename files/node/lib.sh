@@ -11,11 +11,13 @@ lib=/usr/local/lib/kup
 tries_max=5
 
 # Values of the record, each as a shell variable of the same name in capitals.
-PHASE='' REASON='' ID='' IMAGES='' KERNEL_OLD='' KERNEL_NEW='' CHECKPOINT='' UNITS='' PANIC=''
+PHASE='' REASON='' ID='' IMAGES='' KERNEL_OLD='' KERNEL_NEW='' CHECKPOINT='' BACKSTOP='' UNITS='' PANIC=''
 if [ -r $state/record ]; then
 	# shellcheck disable=SC1091
 	. $state/record
 fi
+# Page frames are handed over by the command line. Without it this is a cold start: what there is, is on the disk.
+[ -z "$BACKSTOP" ] || grep -q 'kup_ppp\.table=' /proc/cmdline || CHECKPOINT=$BACKSTOP
 plan=$state/boot/$CHECKPOINT
 
 # advance PHASE [REASON]: replace the record, durably

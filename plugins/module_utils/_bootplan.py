@@ -57,13 +57,12 @@ class Plan:
     Nothing is synced here: the record names the plan only after the caller has synced.
     """
 
-    def __init__(self, number, parts, *, frames, timeout, commit_timeout):
+    def __init__(self, number, parts, record, frames=""):
         """Write what can be written while the applications serve.
 
         :param parts: the checkpoints, as the engines make them.
+        :param record: the `Record`, for what a restore and the commit may take.
         :param frames: what the engine has said on loading the kernel.
-        :param timeout: seconds that a restore may take.
-        :param commit_timeout: seconds after the new kernel's start at which an uncommitted node goes back.
         """
         self.directory = f"{BOOT}/{number}"
         shutil.rmtree(self.directory, ignore_errors=True)
@@ -80,11 +79,11 @@ class Plan:
         for part in parts:
             for name, text in part.services().items():
                 _unit_file(f"{self.directory}/pages", name, text)
-            _restored_unit(restore, part, timeout)
+            _restored_unit(restore, part, record["RESTORE_TIMEOUT"])
             if network_is_ours and _on_root(os.path.dirname(part.directory)):
                 _ahead(f"{self.directory}/ahead", part.unit.name, others)
         _arrival(restore, [part.unit.name for part in parts])
-        _deadline(f"{self.directory}/trial", commit_timeout)
+        _deadline(f"{self.directory}/trial", record["COMMIT_TIMEOUT"])
 
     def complete(self, sockets, threads):
         """Write the rest, while everything is frozen.

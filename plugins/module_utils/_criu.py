@@ -107,13 +107,16 @@ def dump_command(pid, directory, findings, hook, own_mounts):
     return command + _both(findings)
 
 
-def restore_command(directory, findings, pidfile):
+def restore_command(directory, findings, pidfile, keeps_connections):
     """Command line that brings the tree back, as a detached child, in the control group it is started in.
+
+    :param keeps_connections: TCP connections live on; else they are closed.
 
     Descriptor 0 must be /dev/null and descriptor 1 a stream to the journal, as systemd gives them to a service.
     """
     command = ["/usr/sbin/criu", "restore", "--images-dir", directory, "--log-file", "restore.log", "-v2"]
-    command += ["--restore-detached", "--pidfile", pidfile, "--tcp-established", "--manage-cgroups=ignore"]
+    command += ["--restore-detached", "--pidfile", pidfile, "--manage-cgroups=ignore"]
+    command += ["--tcp-established" if keeps_connections else "--tcp-close"]
     for inode in sorted(set(findings.journal.values())):
         command += ["--inherit-fd", f"fd[1]:socket:[{inode}]"]
     for name in findings.external_files:

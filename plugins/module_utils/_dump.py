@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import time
@@ -15,6 +16,7 @@ from ._errors import KupError
 from ._files import make_directory
 from ._paths import RUNTIME
 
+_PIPES = ("dumped", "verdict")
 # Less than what files/node/hook holds a tree for.
 _HELD = 840
 
@@ -32,7 +34,7 @@ class Dump:
         self.unit, self.directory = unit, directory
         self._frozen_until = time.monotonic() + _HELD
         make_directory(directory)
-        for name in ("dumped", "verdict"):
+        for name in _PIPES:
             os.mkfifo(f"{directory}/{name}", 0o600)
         # Opened for both directions: neither side waits for the other to open, and no writer is lost.
         self._dumped = os.open(f"{directory}/dumped", os.O_RDWR | os.O_NONBLOCK)
@@ -85,6 +87,10 @@ class Dump:
                 self._process.wait(timeout=60)
             except subprocess.TimeoutExpired:
                 self._process.terminate()
+        # files/node/given-up takes them for a dump that is still to be told.
+        for name in _PIPES:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(f"{self.directory}/{name}")
 
     @property
     def bytes(self):

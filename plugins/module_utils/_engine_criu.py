@@ -37,6 +37,15 @@ def stage(release):
     return False
 
 
+def images_bytes(rss, shmem):
+    """Size of the images, about.
+
+    :param rss: bytes that are resident, of them ``shmem`` in shared memory.
+    """
+    del shmem
+    return rss
+
+
 def load(record, target):
     """Load the kernel ``target`` for the switch; returns a text for the next boot (`_bootplan`), or none."""
     del record
@@ -57,13 +66,15 @@ def give_up():
 class Checkpoint:
     """One unit's way to the next kernel. Every engine has one with these methods.
 
-    ``unit``, ``findings`` (of the last examination), ``directory`` (of the images).
+    ``unit``, ``findings`` (of the last examination), ``directory`` (of the images), ``keeps_connections`` (TCP connections
+    live on after the restore; else they are closed then).
     """
 
     def __init__(self, unit, directory, settings):
         """:param settings: the `Record`, for what the engine has in it."""
         self.unit, self.directory, self.settings = unit, directory, settings
         self.findings = None
+        self.keeps_connections = True
         self._dump = None
 
     def approach(self):
@@ -114,7 +125,7 @@ class Checkpoint:
 
     def restore_command(self, pidfile):
         """CRIU's command line for the next boot."""
-        return _criu.restore_command(self.directory, self.findings, pidfile)
+        return _criu.restore_command(self.directory, self.findings, pidfile, self.keeps_connections)
 
     #: More lines for the [Service] section of the unit that is restored.
     service_lines = ""

@@ -54,7 +54,7 @@ def kernel_obstacles(release, daemon):
     ]
 
 
-packages, stage = _engine_criu.packages, _engine_criu.stage
+packages, stage, images_bytes = _engine_criu.packages, _engine_criu.stage, _engine_criu.images_bytes
 load, seal, give_up = _engine_criu.load, _engine_criu.seal, _engine_criu.give_up
 
 

@@ -79,6 +79,11 @@ def packages(kernels):
 stage = _frames.stage
 
 
+def images_bytes(rss, shmem):
+    """See `_engine_criu.images_bytes`: shared memory, what is private of files, CRIU's own description of the rest."""
+    return shmem + rss // 32
+
+
 def load(record, target):
     """See `_engine_criu.load`."""
     return _frames.load(target, {record["KERNEL_OLD"], record["KERNEL_NEW"]})

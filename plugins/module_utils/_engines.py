@@ -18,6 +18,11 @@ _AUTOMATIC = ("foam", "criu")
 AUTO = "auto"
 
 
+def backstop(setting):
+    """The engine that a value of kup_ppp_backstop names; empty for ``none``."""
+    return "" if setting == "none" else setting
+
+
 def check(name):
     """Refuse an engine that there is not.
 
@@ -27,11 +32,12 @@ def check(name):
         raise KupError(f"kup_engine is {name!r}, expected one of {', '.join((AUTO, *ENGINES))}.")
 
 
-def choose(name, images, kernels, daemon=True):
+def choose(name, images, kernels, backstop="", daemon=True):
     """The engine that ``name`` means on this node: itself, or for ``auto`` the best that works.
 
     :param images: directory for checkpoint images.
     :param kernels: releases of both kernels.
+    :param backstop: the engine of the checkpoint on the disk that ``ppp`` is to have (`_backstop`), if any.
     :param daemon: the node's side is installed; before it is, that it is missing is no obstacle.
     :returns: (name, why no better one: sentences).
     :raises KupError: it cannot work here.
@@ -39,14 +45,26 @@ def choose(name, images, kernels, daemon=True):
     check(name)
     reasons = []
     for candidate in [name] if name != AUTO else _AUTOMATIC:
-        engine = ENGINES[candidate]
-        found = engine.obstacles(images, daemon) + [
-            text for kernel in kernels for text in engine.kernel_obstacles(kernel, daemon)
-        ]
+        found = _obstacles(candidate, images, kernels, daemon)
+        if candidate == "ppp" and backstop:
+            found += _obstacles(backstop, images, kernels, daemon)
         if not found:
             return candidate, reasons
-        reasons += [f"Engine {candidate}: {sentence}" for sentence in found]
+        reasons += found
     raise KupError(" ".join(reasons))
+
+
+def _obstacles(name, images, kernels, daemon):
+    engine = ENGINES[name]
+    found = engine.obstacles(images, daemon)
+    found += [text for kernel in kernels for text in engine.kernel_obstacles(kernel, daemon)]
+    return [f"Engine {name}: {sentence}" for sentence in found]
+
+
+def images_bytes(name, backstop, rss, shmem):
+    """Size of all images, about (see `_engine_criu.images_bytes`)."""
+    found = ENGINES[name].images_bytes(rss, shmem)
+    return found + (ENGINES[backstop].images_bytes(rss, shmem) if name == "ppp" and backstop else 0)
 
 
 def packages(name, kernels):

@@ -17,16 +17,17 @@ from ._units import Unit
 #: What the node needs: command → Debian package.
 PACKAGES = {"criu": "criu", "kexec": "kexec-tools", "nft": "nftables", "ip": "iproute2", "ss": "iproute2"}
 
-# Images are about as large as the resident memory; the rest is for what the application allocates meanwhile.
+# The rest is for what the application allocates meanwhile.
 _IMAGES_FACTOR = 1.3
 _KERNELS_BYTES = 200 << 20
 
 
-def examine(selector, unit_names, images, engine, owner):
+def examine(selector, unit_names, images, engine, backstop, owner):
     """Judge the node for an update of ``unit_names`` to the kernel that ``selector`` means.
 
     :param images: directory for checkpoint images.
     :param engine: name of an engine, or ``auto``.
+    :param backstop: see `_engines.choose`.
     :param owner: id of the run that asks.
     :returns: dict with ``target`` (release or None), ``package`` (that would bring it, or None), ``needs_update``,
         ``missing`` (Debian packages), ``problems`` (sentences; empty: fit), ``units`` (one verdict each),
@@ -64,7 +65,7 @@ def examine(selector, unit_names, images, engine, owner):
             version = _criu.version()
             problems += filter(None, [_criu.misfit(version, kernel) for kernel in kernels] + [_criu.check()])
             try:
-                chosen, reasons = _engines.choose(engine, images, kernels, daemon=False)
+                chosen, reasons = _engines.choose(engine, images, kernels, backstop, daemon=False)
             except KupError as error:
                 problems.append(str(error))
         if os.stat(_filesystems.existing(STATE)).st_dev != os.stat("/").st_dev:
@@ -72,7 +73,10 @@ def examine(selector, unit_names, images, engine, owner):
                 f"{STATE} is not on the root file system, where the next boot looks for it before any other is mounted; "
                 "put it there."
             )
-    needed = int(sum(unit["rss_bytes"] for unit in units) * _IMAGES_FACTOR)
+    resident, shared = (sum(unit[key] for unit in units) for key in ("rss_bytes", "shmem_bytes"))
+    # Where nobody knows yet which engine it will be, the one that writes most.
+    likely = chosen or ("criu" if engine == _engines.AUTO else engine)
+    needed = int(_engines.images_bytes(likely, backstop, resident, shared) * _IMAGES_FACTOR)
     if _filesystems.of(images) == _filesystems.of(STATE):
         needed += _KERNELS_BYTES
     elif needs_update and _free(STATE) < _KERNELS_BYTES and record["PHASE"] != "trial":
@@ -89,7 +93,7 @@ def examine(selector, unit_names, images, engine, owner):
         )
     elif needs_update and free < needed and record["PHASE"] != "trial":
         problems.append(
-            f"{images} has {free >> 20} MiB free, expected at least {needed >> 20} MiB (resident memory x "
+            f"{images} has {free >> 20} MiB free, expected at least {needed >> 20} MiB (what the engine writes x "
             f"{_IMAGES_FACTOR}, and two kernels if they go there too); make room or set kup_images_dir."
         )
     return {
@@ -116,7 +120,8 @@ def _free(path):
 def judge_unit(name):
     """Verdict for one unit: movable or not, and each obstacle."""
     unit = Unit(name)
-    verdict = {"unit": unit.name, "movable": False, "rss_bytes": unit.rss, "processes": len(unit.processes)}
+    verdict = {"unit": unit.name, "movable": False, "processes": len(unit.processes)}
+    verdict |= {"rss_bytes": unit.rss, "shmem_bytes": unit.shmem}
     state = unit.properties["LoadState"]
     if state != "loaded":
         verdict["problems"] = [

@@ -45,6 +45,11 @@ class Process:
         return int((self.status("VmRSS").split() or ["0"])[0]) * 1024
 
     @property
+    def shmem(self):
+        """Resident bytes of shared memory."""
+        return int((self.status("RssShmem").split() or ["0"])[0]) * 1024
+
+    @property
     def threads(self):
         """Ids of all threads."""
         return _numbers(f"{self.path}/task")

@@ -13,17 +13,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
-import time
 
-from . import _bootplan, _engines, _flow, _hold, _kexec, _movable, _record, _sockets, _timeline
+from . import _backstop, _bootplan, _checkpoints, _engines, _flow, _hold, _kexec, _record, _timeline
 from ._errors import KupError
-from ._files import make_directory, write_file
+from ._files import write_file
 from ._paths import MEMORY
-from ._units import Unit
-
-_ACCEPTING = 0.5  # seconds; an application that serves accepts at once
-_PATIENCE = 600  # seconds for one dump, or for memory to come; a terabyte on a slow disk has no business here
 
 
 def depart(record, target, phase):
@@ -32,38 +26,39 @@ def depart(record, target, phase):
     :param phase: the record's phase once the checkpoint is complete (``switching`` or ``returning``).
     :raises KupError: it was given up; the applications run on as before, on this kernel.
     """
-    number = str(int(record["CHECKPOINT"] or 0) + 1)
+    number = int(record["CHECKPOINT"] or 0) + 1
     before = record["PHASE"]
     engine = _engines.ENGINES[record["ENGINE"]]
-    parts = []
+    parts, backstop = [], None
     try:
-        _flow.wait(_PATIENCE)
-        parts += _parts(record, number)
+        _flow.wait(_checkpoints.PATIENCE)
         if phase == "switching":
             _record.advance(record, "checkpointing")
+            if record["PPP_BACKSTOP"]:
+                backstop = _backstop.Backstop(record, number)
+                backstop.take()
+                number += 1
+        parts += _checkpoints.prepare(record, record["ENGINE"], number)
         frames = engine.load(record, target)
         took_time = [part.approach() for part in parts]
         if any(took_time):
-            _examine(parts)  # what was found before has had time to change
-        plan = _bootplan.Plan(
-            number,
-            parts,
-            frames=frames,
-            timeout=int(record["RESTORE_TIMEOUT"]),
-            commit_timeout=int(record["COMMIT_TIMEOUT"]),
-        )
+            _checkpoints.examine(parts)  # what was found before has had time to change
+        plan = _bootplan.Plan(number, parts, record, frames)
         os.sync()  # what others have dirtied is written while the applications still serve
         for part in parts:
             part.approach_again()
-        _freeze(parts)
+        _timeline.mark("freeze")
+        _checkpoints.freeze(parts)
+        _timeline.mark("dumped")
         engine.seal(parts)
-        processes = [process for part in parts for process in Unit(part.unit.name).processes]
-        plan.complete(
-            [socket for process in processes for socket in _sockets.of_process(process)],
-            [thread for process in processes for thread in process.threads],
-        )
-        record.update(CHECKPOINT=number, BYTES=str(sum(part.bytes for part in parts)))
-        write_file(MEMORY, json.dumps({part.unit.name: part.told() for part in parts}))
+        plan.complete(*_checkpoints.frozen(parts))
+        record.update(CHECKPOINT=str(number), BYTES=str(sum(part.bytes for part in parts)))
+        told = {part.unit.name: part.told() for part in parts}
+        if backstop:
+            record.update(BACKSTOP=str(backstop.number))
+            for name, more in backstop.told.items():
+                told[name]["backstop"] = more
+        write_file(MEMORY, json.dumps(told))
         _timeline.mark("planned")
         os.sync()
         for part in parts:
@@ -78,59 +73,11 @@ def depart(record, target, phase):
         _timeline.mark("given-up")
         # The way back that was given up leaves a trial; the way forth that was given up leaves nothing to do.
         if before != "trial":
-            for part in parts:
-                part.discard()  # first: the disk may be full, and the record needs room
+            # First: the disk may be full, and the record needs room.
+            for part in [*parts, *(backstop.parts if backstop else ())]:
+                part.discard()
         _record.advance(record, "aborted" if before != "trial" else "trial", str(error))
         raise
-
-
-def _parts(record, number):
-    """The checkpoint of each unit of the record, all of them fit to be moved."""
-    root = f"{record['IMAGES']}/{record['ID']}"
-    make_directory(root)
-    kind = _engines.ENGINES[record["ENGINE"]].Checkpoint
-    parts = [kind(unit, f"{root}/{number}-{unit.name}", record) for unit in map(Unit, record.units)]
-    _examine(parts)
-    for part in parts:
-        shutil.rmtree(part.directory, ignore_errors=True)  # of an attempt that was given up
-    return parts
-
-
-def _freeze(parts):
-    """Dump all units at once; returns with all trees frozen and all images complete."""
-    _hold.apply(_hold.ruleset([socket for part in parts for socket in part.findings.sockets]))
-    _timeline.mark("freeze")
-    _accept_the_last(parts)
-    for part in parts:
-        part.freeze()
-    deadline = time.monotonic() + _PATIENCE
-    for part in parts:
-        part.wait(deadline)
-    _timeline.mark("dumped")
-
-
-def _accept_the_last(parts):
-    """Give the applications time to accept what connected just before the hold: CRIU refuses a listener with a queue."""
-    give_up = time.monotonic() + _ACCEPTING
-    while time.monotonic() < give_up:
-        sockets = [s for part in parts for p in part.unit.processes for s in _sockets.of_process(p)]
-        if not any(s.waiting for s in sockets if s.listening and s.protocol.startswith("tcp")):
-            return
-        time.sleep(0.005)  # the application may need this very processor
-
-
-def _examine(parts):
-    """Look at each unit as it is now.
-
-    :raises KupError: one cannot be moved.
-    """
-    for part in parts:
-        unit = part.unit = Unit(part.unit.name)
-        if not unit.active:
-            raise KupError(f"{unit.name} is {unit.properties['ActiveState']}, expected active with a main process.")
-        part.findings = _movable.examine(unit)
-        if part.findings.problems:
-            raise KupError(part.findings.problems[0].sentence())
 
 
 def go_back(reason):

@@ -86,6 +86,11 @@ class Unit:
         """Resident bytes of all processes."""
         return sum(process.rss for process in self.processes)
 
+    @property
+    def shmem(self):
+        """Resident bytes of all processes' shared memory."""
+        return sum(process.shmem for process in self.processes)
+
     def definition(self):
         """The unit's own text as systemd reads it: fragment and drop-ins, in order."""
         parts = [self.properties["FragmentPath"], *self.properties["DropInPaths"].split()]

@@ -38,6 +38,13 @@ options:
       - foam
       - ppp
     required: true
+  ppp_backstop:
+    description: With O(engine=ppp), the engine of the checkpoint on the disk that the update is to make, too, or V(none).
+    type: str
+    choices:
+      - none
+      - foam
+    required: true
 attributes:
   check_mode:
     details: Nothing is changed on the node.
@@ -56,6 +63,7 @@ EXAMPLES = r"""
       - memcached.service
     images_dir: /var/lib/kup/images
     engine: auto
+    ppp_backstop: none
     run_id: 20260101T120000-3fa9c1
   register: preflight
 
@@ -102,7 +110,7 @@ missing:
 units:
   description:
     - A verdict for each unit, a dictionary with RV(units[].unit), RV(units[].movable), RV(units[].rss_bytes),
-      RV(units[].processes) and RV(units[].problems).
+      RV(units[].shmem_bytes), RV(units[].processes) and RV(units[].problems).
   type: list
   elements: dict
   returned: always
@@ -117,6 +125,10 @@ units:
       returned: always
     rss_bytes:
       description: Resident memory of all its processes, in bytes.
+      type: int
+      returned: always
+    shmem_bytes:
+      description: How much of that is shared memory.
       type: int
       returned: always
     processes:
@@ -167,7 +179,7 @@ phase:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.kup.fleet.plugins.module_utils import _preflight
+from ansible_collections.kup.fleet.plugins.module_utils import _engines, _preflight
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 
 
@@ -178,6 +190,7 @@ def main():
             "units": {"type": "list", "elements": "str", "required": True},
             "images_dir": {"type": "path", "required": True},
             "engine": {"type": "str", "choices": ["auto", "criu", "foam", "ppp"], "required": True},
+            "ppp_backstop": {"type": "str", "choices": ["none", "foam"], "required": True},
             "run_id": {"type": "str", "required": True},
         },
         supports_check_mode=True,
@@ -185,7 +198,12 @@ def main():
     wanted = module.params
     try:
         verdict = _preflight.examine(
-            wanted["kernel"], wanted["units"], wanted["images_dir"], wanted["engine"], wanted["run_id"]
+            wanted["kernel"],
+            wanted["units"],
+            wanted["images_dir"],
+            wanted["engine"],
+            _engines.backstop(wanted["ppp_backstop"]),
+            wanted["run_id"],
         )
     except KupError as error:
         module.fail_json(msg=str(error))

@@ -57,6 +57,15 @@ options:
       - eager
       - lazy
     required: true
+  ppp_backstop:
+    description:
+      - With O(engine=ppp), what a boot has to which no page frames were handed over, as after a power cut or a panic. V(foam), a
+        checkpoint in O(images_dir) that is made a moment before the switch, by that engine; V(none), a fresh start.
+    type: str
+    choices:
+      - none
+      - foam
+    required: true
   images_dir:
     description: Directory for the checkpoint images, on a local disk or in memory that outlives kexec.
     type: path
@@ -99,6 +108,7 @@ EXAMPLES = r"""
     freeze_target: 0.3
     rounds_max: 5
     ppp_bind: auto
+    ppp_backstop: none
     images_dir: /var/lib/kup/images
     initramfs: auto
     restore_timeout: 120
@@ -129,12 +139,15 @@ from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 
 
 def stage(wanted, check_mode):
-    engine, reasons = _engines.choose(wanted["engine"], wanted["images_dir"], (_kernels.running(), wanted["kernel"]))
+    backstop = _engines.backstop(wanted["ppp_backstop"])
+    kernels = (_kernels.running(), wanted["kernel"])
+    engine, reasons = _engines.choose(wanted["engine"], wanted["images_dir"], kernels, backstop)
     settings = {
         "ENGINE": engine,
         "FREEZE_TARGET": str(wanted["freeze_target"]),
         "ROUNDS_MAX": str(wanted["rounds_max"]),
         "PPP_BIND": wanted["ppp_bind"],
+        "PPP_BACKSTOP": backstop if engine == "ppp" else "",
         "IMAGES": wanted["images_dir"],
         "RESTORE_TIMEOUT": str(wanted["restore_timeout"]),
         "COMMIT_TIMEOUT": str(wanted["commit_timeout"]),
@@ -155,6 +168,7 @@ def main():
             "freeze_target": {"type": "float", "required": True},
             "rounds_max": {"type": "int", "required": True},
             "ppp_bind": {"type": "str", "choices": ["auto", "eager", "lazy"], "required": True},
+            "ppp_backstop": {"type": "str", "choices": ["none", "foam"], "required": True},
             "images_dir": {"type": "path", "required": True},
             "initramfs": {"type": "str", "choices": ["auto", "host-only", "distribution"], "required": True},
             "restore_timeout": {"type": "int", "required": True},

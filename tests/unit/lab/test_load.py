@@ -3,7 +3,6 @@
 import json
 import os
 import pathlib
-import shutil
 import signal
 import socket
 import subprocess
@@ -21,8 +20,6 @@ LOAD = str(pathlib.Path(values.__file__).parents[1] / "load.py")
 KEYS, SIZE = 500, 256
 # Generous: a test machine may be shared with virtual machines.
 PATIENCE = 60
-
-needs_memcached = pytest.mark.skipif(shutil.which("memcached") is None, reason="memcached is not installed")
 
 
 class Node:
@@ -115,14 +112,12 @@ def _filled(node):
     return node
 
 
-@needs_memcached
 def test_fill_then_verify_finds_every_key(filled):
     status, verdict, _text = filled.verify()
     assert status == 0
     assert (verdict["keys_expected"], verdict["keys_lost"], verdict["keys_wrong"]) == (KEYS, 0, 0)
 
 
-@needs_memcached
 def test_verify_finds_a_damaged_a_deleted_and_a_misplaced_value(filled):
     damaged = bytearray(values.value(7, 0, SIZE))
     damaged[-1] ^= 1
@@ -138,7 +133,6 @@ def test_verify_finds_a_damaged_a_deleted_and_a_misplaced_value(filled):
     assert len(text.splitlines()) == 1
 
 
-@needs_memcached
 def test_run_keeps_its_connections_and_verify_knows_what_it_wrote(filled):
     run = filled.start_run()
     since = time.time()
@@ -158,7 +152,6 @@ def test_run_keeps_its_connections_and_verify_knows_what_it_wrote(filled):
     assert (status, verdict["keys_wrong"]) == (1, len(result["writes"]))
 
 
-@needs_memcached
 def test_verify_tells_a_stale_value_and_forgives_it_only_after_the_given_time(filled):
     result = _end(run := filled.start_run())
     key, entry = next(iter(result["writes"].items()))
@@ -170,7 +163,6 @@ def test_verify_tells_a_stale_value_and_forgives_it_only_after_the_given_time(fi
     assert filled.verify("--state", run[2], "--writes-until", entry["acked_at"] - 0.001)[0] == 0
 
 
-@needs_memcached
 def test_a_second_run_goes_on_from_the_first_ones_state(filled):
     first = filled.start_run()
     _end(first)
@@ -179,7 +171,6 @@ def test_a_second_run_goes_on_from_the_first_ones_state(filled):
     assert filled.verify("--state", second[2])[0] == 0
 
 
-@needs_memcached
 def test_a_stopped_server_is_an_outage_but_no_loss(filled):
     run = filled.start_run()
     filled.process.send_signal(signal.SIGSTOP)
@@ -196,7 +187,6 @@ def test_a_stopped_server_is_an_outage_but_no_loss(filled):
     assert filled.verify("--state", run[2])[0] == 0
 
 
-@needs_memcached
 def test_a_killed_server_is_reset_connections_and_an_open_outage(filled):
     run = filled.start_run()
     filled.process.kill()
@@ -210,7 +200,6 @@ def test_a_killed_server_is_reset_connections_and_an_open_outage(filled):
     assert result["probe"]["failed"]["refused"] > 0
 
 
-@needs_memcached
 def test_a_write_without_an_answer_stays_in_flight(filled):
     run = filled.start_run("--write-percent", 100, "--finish-limit", 0.5)
     filled.process.send_signal(signal.SIGSTOP)
@@ -224,7 +213,6 @@ def test_a_write_without_an_answer_stays_in_flight(filled):
     assert filled.verify("--state", run[2])[0] == 0
 
 
-@needs_memcached
 def test_fill_says_when_memcached_is_too_small(tmp_path):
     node = Node(tmp_path, memory=4)
     try:
@@ -239,7 +227,6 @@ def test_fill_says_when_memcached_is_too_small(tmp_path):
     assert "need at least" in refused.stderr
 
 
-@needs_memcached
 def test_run_on_an_empty_node_says_to_fill_it(node):
     done = node.load("run", "--out", node.folder / "run.json")
     assert done.returncode == 1
