@@ -60,6 +60,13 @@ tasks() {
 	done <"$IMAGES/$ID/$CHECKPOINT-$2/tasks"
 }
 
+# end_units: before a reboot that restores them once more. systemd would let those go on that stand still, without their memory.
+end_units() {
+	for unit in $UNITS; do
+		systemctl kill --signal=SIGKILL "$unit"
+	done
+}
+
 # hugepages_back: put the node's setting of huge pages back
 hugepages_back() {
 	[ -e $run/hugepages ] || return 0

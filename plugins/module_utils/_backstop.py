@@ -44,7 +44,10 @@ class Backstop:
                 part.approach_again()
             began = time.monotonic()
             _checkpoints.freeze(self.parts)
-            plan.complete(*_checkpoints.frozen(self.parts))
+            sockets, threads = _checkpoints.frozen(self.parts)
+            # Nobody needs a way to the peers of connections that end.
+            lasting = [each for each in sockets if not (each.protocol.startswith("tcp") and each.connected)]
+            plan.complete(lasting, threads)
         finally:
             for undo in (*(part.let_go for part in self.parts), _hold.release):
                 with contextlib.suppress(KupError, OSError):

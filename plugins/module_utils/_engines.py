@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from . import _engine_criu, _engine_foam, _engine_ppp
+from . import _engine_criu, _engine_foam, _engine_ppp, _filesystems
 from ._errors import KupError
 
 #: engine → its module
@@ -48,6 +48,10 @@ def choose(name, images, kernels, backstop="", daemon=True):
         found = _obstacles(candidate, images, kernels, daemon)
         if candidate == "ppp" and backstop:
             found += _obstacles(backstop, images, kernels, daemon)
+            if _filesystems.in_memory(images):
+                found.append(
+                    f"{images} is in memory, which a power cut empties; set kup_images_dir to a disk for the backstop."
+                )
         if not found:
             return candidate, reasons
         reasons += found

@@ -50,6 +50,11 @@ def misfit(path):
     return None
 
 
+def in_memory(path):
+    """Whether ``path`` is, or would be, in memory that outlives kexec and nothing else."""
+    return of(path).source.startswith("/dev/pmem")
+
+
 def _mounted_by_boot(place):
     name = run(["systemd-escape", "--path", "--suffix=mount", place]).stdout.strip()
     # systemd makes a unit for any mount there is; those of the next boot come from a file.
