@@ -7,8 +7,8 @@
 Prints for each size the figures and their ratios to plain CRIU's, and leaves build/bench/memory.json and memory.png. A
 writer changes keys all the time. The node has two processors. Images are read from a cold page cache. The application's
 throughput is measured at one size, before and after a cycle of the way THROUGHPUT, against that of another memcached beside
-it, which is left alone; on a machine of its own whose clock counts instructions, so that nothing on the host makes it
-slower (what caches and the TLB do is not seen).
+it, which is left alone. Then the writer rests, and both are without housekeeping of their own; on a machine of its own whose
+clock counts instructions, so that nothing on the host makes it slower (what caches and the TLB do is not seen).
 """
 
 import argparse

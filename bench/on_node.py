@@ -28,6 +28,7 @@ PAGED = pathlib.Path(__file__).resolve().parent / "paged"
 PORT = 22122
 CONTROL_PORT, CONTROL_MIB = 22123, 64
 SLOT = 0.5  # seconds for which one of the two is measured
+WARM_UP = 20
 VALUE = 1024
 ITEM = 1184  # bytes of memory that a value takes: its slab class
 # The writer has the first keys to itself; answers are judged on the others.
@@ -48,13 +49,13 @@ def command(number, data, words=b""):
 class Memcached:
     """The application: without connections of its own, so that it needs no care for them."""
 
-    def __init__(self, mib, work, port):
+    def __init__(self, mib, work, port, words):
         self._pidfile = work / f"memcached-{port}.pid"
         self.keys = (mib << 20) // ITEM
         self.address = ("127.0.0.1", port)
         subprocess.run(
             ["memcached", "-d", "-u", "root", "-m", str(mib + 64), "-l", "127.0.0.1", "-p", str(port),
-             "-U", str(port), "-t", "2", "-P", str(self._pidfile)],
+             "-U", str(port), "-t", "2", "-P", str(self._pidfile), *words],
             check=True, cwd="/",
         )  # fmt: skip
         while not self.right(None):
@@ -89,11 +90,14 @@ class Writer(threading.Thread):
     def __init__(self, keys, rate):
         super().__init__(daemon=True)
         self._keys, self._rate = int(keys * WRITTEN_SHARE), rate
+        self.may_write = threading.Event()
+        self.may_write.set()
 
     def run(self):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as channel:
             due = time.monotonic()
             while self._rate:
+                self.may_write.wait()
                 number = random.randrange(self._keys)
                 data = random.randbytes(VALUE)
                 head = struct.pack(">HHHH", number & 0xFFFF, 0, 1, 0)
@@ -225,22 +229,29 @@ class Reader:
         self._connection.close()
 
 
-def throughput(application, control, seconds):
-    """Pairs of bytes per second, of both in turns: what makes the machine faster or slower for a while does it to both."""
+def throughput(application, control, writer, seconds):
+    """Pairs of bytes per second, of both in turns: what makes the machine faster or slower for a while does it to both.
+
+    The writer rests: it takes a share of the time that depends on whether it keeps up.
+    """
+    writer.may_write.clear()
     readers = [Reader(application), Reader(control)]
+    for reader in readers:
+        reader.read(WARM_UP)
     begin, pairs = time.monotonic(), []
     while time.monotonic() < begin + seconds:
         pairs.append([reader.read(SLOT) for reader in readers])
     for reader in readers:
         reader.end()
+    writer.may_write.set()
     return pairs
 
 
-def cycle(name, application, control, options, seconds=0):
+def cycle(name, application, control, writer, options, seconds=0):
     """Dump and restore it; return what was seen. SECONDS: of reading, before and after."""
     engine, _colon, rounds = name.partition(":")
     place = options.pmem if engine.endswith("-pmem") else options.place
-    before = throughput(application, control, seconds) if seconds else None
+    before = throughput(application, control, writer, seconds) if seconds else None
     work = place / "way"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(mode=0o700)
@@ -253,7 +264,7 @@ def cycle(name, application, control, options, seconds=0):
     pathlib.Path("/proc/sys/vm/drop_caches").write_text("3", encoding="ascii")
     answered, drained = way.restore(application)
     wrong = sum(not application.right(application.some_key()) for _probe in range(PROBES))
-    after = throughput(application, control, seconds) if seconds else None
+    after = throughput(application, control, writer, seconds) if seconds else None
     return {
         "way": name, "keys": application.keys, "rounds_s": took, "rounds_frozen_s": frozen_in, "last_s": last,
         "frozen_s": frozen + synced, "synced_s": synced, "first_answer_s": answered, "drained_s": drained, "wrong": wrong,
@@ -276,16 +287,22 @@ def main():
     options.place.mkdir(mode=0o700, parents=True, exist_ok=True)
     # As an update has it during its rounds: with huge pages, one byte that is written costs 2 MiB in the next one.
     pathlib.Path("/sys/kernel/mm/transparent_hugepage/enabled").write_text("never", encoding="ascii")
-    application = Memcached(options.mib, options.place, PORT)
+    words = []
+    if options.throughput:
+        # Nothing but the questions is to make the application work.
+        words = ["-o", "no_lru_maintainer,no_lru_crawler"]
+        subprocess.run(["systemctl", "stop", "*.timer"], check=True)
+    application = Memcached(options.mib, options.place, PORT, words)
     application.fill()
     # Nothing is ever done to it.
-    control = Memcached(CONTROL_MIB, options.place, CONTROL_PORT)
+    control = Memcached(CONTROL_MIB, options.place, CONTROL_PORT, words)
     control.fill()
-    Writer(application.keys, options.rate).start()
+    writer = Writer(application.keys, options.rate)
+    writer.start()
     for name in filter(None, options.ways.split(",")):
-        print(json.dumps(cycle(name, application, control, options)), flush=True)
+        print(json.dumps(cycle(name, application, control, writer, options)), flush=True)
     if options.throughput:
-        judged = cycle(options.throughput_way, application, control, options, options.throughput)
+        judged = cycle(options.throughput_way, application, control, writer, options, options.throughput)
         print(json.dumps(judged), flush=True)
     subprocess.run(["kill", str(application.pid), str(control.pid)], check=True)
     shutil.rmtree(options.place)
