@@ -72,6 +72,8 @@ ExecStart={PROGRAM} serve {" ".join(source)} --images-dir {self.directory} --soc
 ExecStopPost=/bin/sh {os.path.dirname(PROGRAM)}/flowed {name}
 Restart=on-failure
 RestartSec=0
+# One that is killed before it is ready is started again; without this (systemd before 254) the restore fails with it.
+RestartMode=direct
 RestartPreventExitStatus=2 3 4
 FileDescriptorStoreMax=16384
 LimitNOFILE=524288
