@@ -183,7 +183,8 @@ def _restored_unit(directory, part, timeout):
     text = f"""{restored_text(unit.definition())}
 [Unit]
 DefaultDependencies=no
-Requires=kup-early.service {services}
+Requires=kup-early.service
+Wants={services}
 After=kup-early.service {services} systemd-remount-fs.service systemd-journald.socket
 RequiresMountsFor={part.directory} /var/lib /usr
 Conflicts=shutdown.target

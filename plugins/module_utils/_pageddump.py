@@ -54,7 +54,8 @@ class Checkpoint(_engine_criu.Checkpoint):
 [Unit]
 Description=Bring in the memory of {name} when it is needed
 DefaultDependencies=no
-Requires=kup-early.service
+# No Requires= to or from another unit: systemd starts what it names, and restarts what names it, whenever it starts this one
+# again. kup-early would hold packets once more, or be gone by then.
 After=kup-early.service
 RequiresMountsFor={self.directory} /usr
 Conflicts=shutdown.target
