@@ -40,6 +40,8 @@ class Check:
     environment: dict[str, str] = field(default_factory=dict)
     # Run if the check was ended before it could clean up after itself.
     undo: tuple[str, ...] = ()
+    # Virtual machines that it boots; each keeps one processor busy.
+    nodes: int = 0
 
     @property
     def log(self) -> Path:
@@ -92,6 +94,12 @@ def scenarios() -> list[str]:
     return sorted(path.parent.name for path in REPO.glob("molecule/*/molecule.yml"))
 
 
+def nodes_of(scenario: str) -> int:
+    """Nodes of the scenario's lab, as its molecule.yml says."""
+    text = (REPO / "molecule" / scenario / "molecule.yml").read_text()
+    return int(re.search(r"^\s*lab_nodes: (\d+)$", text, re.MULTILINE)[1])
+
+
 def wanted_scenarios(only: str) -> list[str]:
     return [name for name in scenarios() if (name == only if only else name not in ON_REQUEST)]
 
@@ -117,6 +125,7 @@ def checks(venv: Path, only_scenario: str) -> list[Check]:
                 limit=1800,
                 environment={"MOLECULE_EPHEMERAL_DIRECTORY": str(REPO / "build" / "molecule" / name)},
                 undo=("molecule", "destroy", "--scenario-name", name),
+                nodes=nodes_of(name),
             )
         )
     return found
@@ -157,7 +166,7 @@ def stop_all() -> None:
 
 def run(check: Check) -> Outcome:
     # Scenarios run at the same time: each line says whose it is.
-    prefix = f"{check.name:<11} | " if check.part == "vm" else ""
+    prefix = f"{check.name:<11} | " if check.nodes else ""
     print(f"\n=== {check.part}: {check.name} ===", flush=True)
     check.log.parent.mkdir(parents=True, exist_ok=True)
     clock = StepClock(check.name)
@@ -214,14 +223,16 @@ def run(check: Check) -> Outcome:
 
 
 def run_all(wanted: list[Check]) -> list[Outcome]:
-    """One after the other, but scenarios at last and side by side, a processor for each.
+    """One after the other, but scenarios of few nodes at last and side by side: a processor for each node.
 
-    That is enough for a lab of several nodes, too: of a rollout one is at work, once all are booted.
+    A node that has to share one may take minutes to boot.
     """
+    processors = os.cpu_count() or 1
     # The last names are the updates: they take the longest, so they begin.
-    together = [check for check in reversed(wanted) if check.part == "vm"]
+    together = [check for check in reversed(wanted) if 0 < 2 * check.nodes <= processors]
     outcomes = [run(check) for check in wanted if check not in together]
-    with ThreadPoolExecutor(os.cpu_count()) as executor:
+    lanes = processors // max((check.nodes for check in together), default=1)
+    with ThreadPoolExecutor(lanes) as executor:
         pending = [executor.submit(run, check) for check in together]
         try:
             return outcomes + [future.result() for future in pending]
