@@ -122,7 +122,7 @@ def checks(venv: Path, only_scenario: str) -> list[Check]:
                 "vm",
                 name,
                 ("molecule", "test", "--scenario-name", name, "--destroy", "always"),
-                limit=1800,
+                limit=2400,
                 environment={"MOLECULE_EPHEMERAL_DIRECTORY": str(REPO / "build" / "molecule" / name)},
                 undo=("molecule", "destroy", "--scenario-name", name),
                 nodes=nodes_of(name),
