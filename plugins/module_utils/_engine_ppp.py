@@ -133,7 +133,7 @@ class Checkpoint(_pageddump.Checkpoint):
 
     def approach(self):
         """What is swapped out comes in now, not while the application stands still; returns whether that took time."""
-        swapped = [process for process in self.unit.processes if _swapped(process)]
+        swapped = [process for process in self.unit.processes if process.size("VmSwap")]
         for process in swapped:
             _bring_in(process)
         return bool(swapped)
@@ -186,10 +186,6 @@ DeviceAllow=
 def _forget_writes(process):
     with open(f"{process.path}/clear_refs", "w", encoding="ascii") as stream:
         stream.write("4")
-
-
-def _swapped(process):
-    return int((process.status("VmSwap").split() or ["0"])[0])
 
 
 def _bring_in(process):

@@ -39,15 +39,19 @@ class Process:
         match = re.search(rf"^{field}:\s*(.*)$", read_text(f"{self.path}/status", ""), re.MULTILINE)
         return match.group(1) if match else ""
 
+    def size(self, field):
+        """A size of /proc/PID/status in bytes, e.g. ``VmSwap``; 0 where absent."""
+        return int((self.status(field).split() or ["0"])[0]) * 1024
+
     @property
     def rss(self):
         """Resident bytes."""
-        return int((self.status("VmRSS").split() or ["0"])[0]) * 1024
+        return self.size("VmRSS")
 
     @property
     def shmem(self):
         """Resident bytes of shared memory."""
-        return int((self.status("RssShmem").split() or ["0"])[0]) * 1024
+        return self.size("RssShmem")
 
     @property
     def threads(self):
