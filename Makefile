@@ -7,6 +7,7 @@ MAKEFLAGS += --no-print-directory
 
 NODES   ?= 3
 MEM     ?=
+CPUS    ?= 1
 KEYS    ?= 100000
 RELEASE ?= 13
 FROM    ?= $(if $(filter 12,$(RELEASE)),6.1,6.12)
@@ -27,7 +28,7 @@ unexport PYTHONPATH PYTHONHOME ANSIBLE_COLLECTIONS_PATH
 # The lab is plain Python of the standard library, for any host that has Debian's.
 lab := /usr/bin/python3 molecule/lab/lab.py
 # Without MEM the program chooses.
-vm_options = --nodes $(NODES) --release $(RELEASE) --from $(FROM) --to $(TO) --criu $(CRIU) \
+vm_options = --nodes $(NODES) --cpus $(CPUS) --release $(RELEASE) --from $(FROM) --to $(TO) --criu $(CRIU) \
 	$(if $(MEM),--mem $(MEM))
 checks = python tests/checks.py --venv $(venv)
 
@@ -35,7 +36,7 @@ checks = python tests/checks.py --venv $(venv)
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
-	@echo "  demo and lab take NODES=$(NODES) MEM=$(MEM) RELEASE=$(RELEASE) FROM=$(FROM) TO=$(TO) CRIU=$(CRIU);"
+	@echo "  demo and lab take NODES=$(NODES) MEM=$(MEM) CPUS=$(CPUS) RELEASE=$(RELEASE) FROM=$(FROM) TO=$(TO) CRIU=$(CRIU);"
 	@echo "  demo also KEYS=$(KEYS) ENGINE=$(ENGINE); vm takes SCENARIO=NAME for one of them."
 
 .PHONY: demo

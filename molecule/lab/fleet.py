@@ -21,6 +21,7 @@ def add_arguments(parser):
     """Add the options that describe nodes, their keys and their kernels."""
     parser.add_argument("--keys", type=int, default=100000, help="keys of 1 KiB per node (default: %(default)s)")
     parser.add_argument("--mem", type=int, metavar="MIB", help="memory of a node (default: what the keys need)")
+    parser.add_argument("--cpus", type=int, default=1, help="CPUs of a node (default: %(default)s)")
     parser.add_argument("--release", default="13", help="Debian release (default: %(default)s)")
     parser.add_argument("--from", dest="old", default="6.12", metavar="SERIES", help="(default: %(default)s)")
     parser.add_argument("--to", dest="new", default="7.2", metavar="SERIES", help="(default: %(default)s)")
@@ -45,7 +46,7 @@ def fleet(name, nodes, args, logs):
     try:
         lab_verb(
             "up", "--name", name, "--nodes", nodes, "--mem", memory, "--memcached", max(memcached, memory * 6 // 10),
-            "--release", args.release, "--from", args.old, "--to", args.new, "--criu", args.criu,
+            "--cpus", args.cpus, "--release", args.release, "--from", args.old, "--to", args.new, "--criu", args.criu,
             # Built in the image: on an emulated processor it takes minutes.
             *(["--module"] if args.engine == "ppp" else []),
         )  # fmt: skip
