@@ -77,7 +77,8 @@ def _pins(plan):
     if plan["criu"] == "next":
         pins.append((" ".join(CRIU_FROM_NEXT), mirror.next_suite(plan["release"]).name, 990))
     # A kernel of a backport may want the linux-base of the same suite.
-    pins += [("linux-base", name, 990) for name in own if name.endswith("-backports") and name == plan["to"].suite.name]
+    suites_of_kernels = {plan[key].suite.name for key in ("from", "to")}
+    pins += [("linux-base", name, 990) for name in own if name.endswith("-backports") and name in suites_of_kernels]
     return "\n".join(f"Package: {names}\nPin: release n={suite}\nPin-Priority: {rank}\n" for names, suite, rank in pins)
 
 
