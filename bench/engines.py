@@ -19,8 +19,8 @@ sys.path.insert(0, str(REPO / "molecule/lab"))
 
 import figure  # noqa: E402
 from command import LabError, say  # noqa: E402
-from fleet import lab_verb  # noqa: E402
-from lab import STATE, Lab  # noqa: E402
+from fleet import keep_consoles, lab_verb  # noqa: E402
+from lab import Lab  # noqa: E402
 from rollout import Rollout, read_report  # noqa: E402
 
 NAME = "bench-engines"
@@ -63,9 +63,7 @@ def node(mib):
         )  # fmt: skip
         yield Lab(NAME)
     finally:
-        # What a kernel that died has said.
-        for log in (STATE / NAME).glob("*.serial.log"):
-            shutil.copy(log, OUT)
+        keep_consoles(NAME, OUT)
         lab_verb("down", "--name", NAME)
 
 

@@ -36,6 +36,12 @@ def lab_verb(*words):
         raise LabError(f"lab.py {words[0]} ended with {code}.")
 
 
+def keep_consoles(name, folder):
+    """Copy what the nodes of the lab NAME have said on their consoles to FOLDER: it goes with the lab."""
+    for log in (STATE / name).glob("*.serial.log"):
+        shutil.copy(log, folder)
+
+
 @contextlib.contextmanager
 def fleet(name, nodes, args, logs):
     """Yield the lab NAME with so many NODES, made as ARGS describe; copy the serial logs to the directory LOGS."""
@@ -54,6 +60,5 @@ def fleet(name, nodes, args, logs):
     finally:
         # Not to be left half done by a second Ctrl-C.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        for log in (STATE / name).glob("*.serial.log"):
-            shutil.copy(log, logs)
+        keep_consoles(name, logs)
         lab_verb("down", "--name", name)
