@@ -1,12 +1,13 @@
-"""The outage of an update by engine and size, on one node, there and back: what grows with the memory, and what does not.
+"""The outage of an update by engine and size, on one node: what grows with the memory, and what does not.
 
-The application holds memory and writes to half of it all the time (holder.py); a client asks it over one connection that lives
-through all of it (asker.py). Prints for each size and engine the outage that the client saw and the node's own times, and leaves
+The application holds memory and writes to half of it all the time (holder.py); a client asks it over new connections, and over one that
+lives through all of it (asker.py). Prints for each size and engine the outage that the client saw and the node's own times, and leaves
 build/bench/engines.json and engines.png.
 """
 
 import argparse
 import contextlib
+import itertools
 import json
 import pathlib
 import shutil
@@ -121,14 +122,15 @@ def update(lab, engine, kernel, mib):
 
 
 def measure(lab, mib, args):
-    """Return the updates of one size, there and back with each engine."""
+    """Return the updates of one size: with one engine there, with the next one back, and so on; at last the node is where it was."""
     found = []
     start(lab, mib, args.rate)
     image = lab.record["image"]
-    for engine in args.engines.split(","):
-        for kernel in (image["kernel_to"], image["kernel_from"]):
-            found.append(update(lab, engine, kernel, mib))
-            say(f"{mib} MiB, {engine} to {kernel}: outage {found[-1]['outage_s']:.2f} s")
+    engines = args.engines.split(",")
+    engines += engines[-1:] * (len(engines) % 2)
+    for engine, kernel in zip(engines, itertools.cycle((image["kernel_to"], image["kernel_from"])), strict=False):
+        found.append(update(lab, engine, kernel, mib))
+        say(f"{mib} MiB, {engine} to {kernel}: outage {found[-1]['outage_s']:.2f} s")
     return found
 
 

@@ -33,14 +33,7 @@ def arguments():
 def update(engine, kernel):
     """Run the rollout with its output on the terminal; return (exit code, its report)."""
     variables = {"kup_kernel": kernel, "kup_engine": engine, "kup_report_dir": str(OUT / "rollout")}
-    rollout = Rollout(NAME, OUT / "rollout.log", variables)
-    try:
-        code = rollout.wait()
-    except KeyboardInterrupt:
-        rollout.interrupt()
-        rollout.wait()
-        raise
-    return code, read_report(OUT / "rollout")
+    return Rollout(NAME, OUT / "rollout.log", variables).wait(), read_report(OUT / "rollout")
 
 
 def demonstrate(args):

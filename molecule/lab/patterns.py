@@ -7,6 +7,7 @@ Every byte of a pattern follows from its place, and every step of a thread from 
 from a known seed), so memory that was lost, torn or taken from an older moment does not go unnoticed.
 """
 
+import contextlib
 import hashlib
 import json
 import mmap
@@ -99,14 +100,15 @@ def child(place, shared, channel):
 
 def serve():
     shared = mmap.mmap(-1, mmap.PAGESIZE)
-    channels = []
+    channels = {}
     for place in range(1, CHILDREN + 1):
         ours, theirs = socket.socketpair()
-        if os.fork() == 0:
+        pid = os.fork()
+        if pid == 0:
             ours.close()
             child(place, shared, theirs)
         theirs.close()
-        channels.append(ours)
+        channels[pid] = ours
     parent = Process("parent", 0, shared)
     with socket.create_server(ADDRESS) as server:
         while True:
@@ -117,14 +119,20 @@ def serve():
 
 
 def everybody(parent, channels, shared):
-    found = [parent.state()]
-    for channel in channels:
-        channel.sendall(b"?")
-        found.append(json.loads(channel.makefile().readline()))
+    found = [parent.state(), *(ask_child(pid, channel) for pid, channel in channels.items())]
     for place, state in enumerate(found):
         # What the others write is seen here, too.
-        state["shared_is_current"] = struct.unpack_from("=Q", shared, 8 * place)[0] >= state["steps"][0]
+        state["shared_is_current"] = struct.unpack_from("=Q", shared, 8 * place)[0] >= state.get("steps", [0])[0]
     return found
+
+
+def ask_child(pid, channel):
+    with contextlib.suppress(OSError):
+        channel.sendall(b"?")
+        said = channel.makefile().readline()
+        if said:
+            return json.loads(said)
+    return {"name": "nobody", "pid": pid, "ended_with": os.waitpid(pid, 0)[1]}
 
 
 def ask():

@@ -78,8 +78,13 @@ class Rollout:
         return self._process.poll() is None
 
     def wait(self):
-        """Wait for the end; return the exit code, as a shell would tell it."""
-        code = self._process.wait()
+        """Wait for the end; return the exit code, as a shell would tell it. Who is interrupted does not leave it running."""
+        try:
+            code = self._process.wait()
+        except KeyboardInterrupt:
+            self.interrupt()
+            self._process.wait()
+            raise
         # A worker that outlived its killed parent holds the pipe: its words are not waited for.
         self._reader.join(5)
         return 128 - code if code < 0 else code
