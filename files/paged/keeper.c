@@ -20,7 +20,11 @@
 #include "journal.h"
 #include "notify.h"
 
-#define BARRIER_MILLISECONDS 10000
+/*
+ * What systemd has not taken by then is lost with its sender, and in a boot that restores it may be busy for long. A service
+ * may take 90 s to end.
+ */
+#define BARRIER_MILLISECONDS 60000
 
 void descriptor_name(char name[DESCRIPTOR_NAME_SIZE], uint32_t task)
 {

@@ -1,7 +1,9 @@
 """A service of three processes with three counting threads each, which can prove that its memory is what it was.
 
-    patterns serve    the service, on loopback port 7070
-    patterns ask      ask it; prints what each process found, as JSON
+    patterns.py install    on a node: put it there as patterns.service, start it, and write down what it says
+    patterns serve         the service, on loopback port 7070
+    patterns ask           ask it; prints what each process found, as JSON
+    patterns check         ask it, and compare with what was written down: exit code 1 and a sentence for what is not as it was
 
 Every byte of a pattern follows from its place, and every step of a thread from the step before (a chain of digests
 from a known seed), so memory that was lost, torn or taken from an older moment does not go unnoticed.
@@ -12,8 +14,11 @@ import hashlib
 import json
 import mmap
 import os
+import pathlib
+import shutil
 import socket
 import struct
+import subprocess
 import sys
 import threading
 import time
@@ -22,7 +27,23 @@ ADDRESS = ("127.0.0.1", 7070)
 CHILDREN = 2
 THREADS = 3
 BLOCK, BLOCKS = 4096, 1024
-STEP_PAUSE = 0.05
+# Nine threads at this pace take a few hundredths of an emulated processor.
+STEP_PAUSE = 0.2
+# Seconds for an answer: memory may still have to come in for it.
+PATIENCE = 60
+
+PROGRAM = pathlib.Path("/usr/local/bin/patterns")
+BEFORE = pathlib.Path("/var/tmp/patterns.before")
+UNIT = f"""[Unit]
+Description=Processes and threads that know what their memory should be
+
+[Service]
+ExecStart=/usr/bin/python3 {PROGRAM} serve
+Restart=on-failure
+
+[Install]
+WantedBy=multi-user.target
+"""
 
 
 class Chain(threading.Thread):
@@ -135,10 +156,42 @@ def ask_child(pid, channel):
     return {"name": "nobody", "pid": pid, "ended_with": os.waitpid(pid, 0)[1]}
 
 
+def answer():
+    """What the service says; empty if it ended without an answer.
+
+    :raises OSError: it cannot be reached, or does not answer in time.
+    """
+    with socket.create_connection(ADDRESS, timeout=PATIENCE) as connection:
+        return connection.makefile().readline()
+
+
 def ask():
-    with socket.create_connection(ADDRESS, timeout=60) as connection:
-        print(connection.makefile().readline(), end="")
+    print(answer(), end="")
+
+
+def install():
+    shutil.copyfile(__file__, PROGRAM)
+    pathlib.Path("/etc/systemd/system/patterns.service").write_text(UNIT, encoding="utf-8")
+    subprocess.run(["systemctl", "daemon-reload"], check=True)
+    subprocess.run(["systemctl", "enable", "--now", "--quiet", "patterns.service"], check=True)
+    for _second in range(PATIENCE):
+        with contextlib.suppress(ConnectionRefusedError):
+            return BEFORE.write_text(answer(), encoding="utf-8")
+        time.sleep(1)
+    sys.exit(f"patterns.service did not answer within {PATIENCE} s of its start.")
+
+
+def check():
+    before, after = json.loads(BEFORE.read_text(encoding="utf-8")), json.loads(answer() or "[]")
+    if [state["name"] for state in after] != [state["name"] for state in before]:
+        sys.exit(f"Not every process answered: {before}, then {after}.")
+    last = max(max(state["steps"]) for state in before)
+    for was, state in zip(before, after, strict=True):
+        same = state["pid"] == was["pid"] and len(state["steps"]) == THREADS and min(state["steps"]) > last
+        if not same or state["wrong_bytes"] or state["broken_chains"] or not state["shared_is_current"]:
+            sys.exit(f"Not all went on from where it was: {before}, then {after}.")
+    print(f"{len(after)} processes went on from where they were")
 
 
 if __name__ == "__main__":
-    {"serve": serve, "ask": ask}[sys.argv[1]]()
+    {"serve": serve, "ask": ask, "install": install, "check": check}[sys.argv[1]]()

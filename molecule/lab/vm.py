@@ -20,7 +20,8 @@ TRANSLATED_MIB = 256
 # kernel, which uses it to allocate memory, panics.
 # Without erms: the kernel and the C library would clear and copy memory by string instructions on bytes, which QEMU emulates byte by
 # byte; on words it is twice as fast.
-CPU = "max,-cx16,-erms"
+# Without smap: each copy from or to a process would begin and end with an instruction that ends a block of translated code.
+CPU = "max,-cx16,-erms,-smap"
 
 # QEMU 7.2 leaves memory barriers out of the code of a machine that can never have a second processor, although its devices
 # run in threads of their own: the guest's NVMe driver then misses that it has to ring the doorbell, and the disk stands
