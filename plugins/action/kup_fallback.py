@@ -2,10 +2,11 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Take a node on trial back to its old kernel and watch; the module of the same name has the documentation."""
+"""Take a node back to its old kernel and watch; the module of the same name has the documentation."""
 
 from __future__ import annotations
 
+from ansible_collections.kup.fleet.plugins.module_utils import _record
 from ansible_collections.kup.fleet.plugins.plugin_utils._wait import WaitingAction
 
 _NOTHING_TO_UNDO = ("fell_back", "aborted", "prepared", "none")
@@ -15,30 +16,31 @@ class ActionModule(WaitingAction):
     _VALID_ARGS = frozenset(("reason", "timeout", "run_id"))
 
     def follow(self):
+        # A rollout undoes what is its own; what is committed only a person does.
+        undone = _record.UNDECIDED if self._task.args.get("run_id") else _record.RETURNABLE
         last = self.settle()
-        if last and last.state() == "trial":
+        wanted = bool(last) and last.state() in undone
+        if wanted:
             if self._task.check_mode:
-                return {**self.outcome(last, "trial"), "changed": True}
+                return {**self.outcome(last, last.state()), "changed": True}
             self.start("kup.fleet.kup_fallback", self._task.args)
             last = self.settle()
         if last is None:
             return {**self.outcome(self.look(), "lost"), "failed": True, "msg": self.lost()}
         result = self.outcome(last, last.state())
-        sentence = _objection(last)
+        sentence = _objection(last, given_up=wanted)
         return {**result, "failed": True, "msg": sentence} if sentence else result
 
 
-def _objection(sight):
+def _objection(sight, given_up):
     """What is wrong with a node that has come to an end: a sentence, or None."""
     state, reason = sight.state(), sight.record["REASON"] or "no reason is known"
     if state in _NOTHING_TO_UNDO:
         return None
-    if state == "trial":
+    if given_up and state in _record.RETURNABLE:
         return f"The way back was given up, the applications go on with kernel {sight.kernel}: {reason}"
     if state == "committed":
-        return (
-            f"The update to {sight.kernel} is committed, expected a node on trial; update it to the old kernel instead."
-        )
+        return f"The update to {sight.kernel} is committed, expected a node on trial; take it back by hand, with kup_fallback.yml."
     if state == "interrupted":
         return "A switch was ended while it wrote the checkpoint; look at 'journalctl --unit=kup-switch' on the node."
     return f"The applications lost their state: {reason}"

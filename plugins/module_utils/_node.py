@@ -16,7 +16,8 @@ GIVEN_UP = 3
 
 
 def main(arguments):
-    """``switch``: to the new kernel; ``fallback REASON``: back to the old one. Returns an exit code."""
+    """``switch``: to the new kernel; ``fallback REASON``: back to the old one, from a trial; ``return REASON``: after the commit,
+    too. Returns an exit code."""
     try:
         with _lock.exclusive():
             _run(arguments)
@@ -33,9 +34,13 @@ def _run(arguments):
             raise KupError(f"This node is in phase {record['PHASE'] or 'none'!r}, expected 'prepared'.")
         _switch.depart(record, record["KERNEL_NEW"], "switching")
     elif arguments[:1] == ["fallback"] and len(arguments) == 2:
-        _switch.go_back(arguments[1])
+        _switch.go_back(arguments[1], _record.UNDECIDED)
+    elif arguments[:1] == ["return"] and len(arguments) == 2:
+        _switch.go_back(arguments[1], _record.RETURNABLE)
     else:
-        raise KupError(f"{' '.join(arguments)!r} is not known, expected 'switch' or 'fallback REASON'.")
+        raise KupError(
+            f"{' '.join(arguments)!r} is not known, expected 'switch', 'fallback REASON' or 'return REASON'."
+        )
 
 
 if __name__ == "__main__":

@@ -27,11 +27,15 @@ PHASES = {
     "switching": (True, "the checkpoint is complete; a boot restores it, on either kernel"),
     "trial": (True, "the applications run on the new kernel until commit; a boot restores the checkpoint"),
     "returning": (True, "the newer checkpoint is complete; a boot restores it on the old kernel"),
-    "committed": (False, "the new kernel stays; a boot does nothing"),
+    "committed": (False, "the new kernel stays until it is left by hand; a boot does nothing"),
     "fell_back": (False, "the applications run on the old kernel again; a boot does nothing"),
     "aborted": (False, "the checkpoint was given up and the applications went on; a boot does nothing"),
     "failed": (False, "no restore worked, the units were started fresh, the images are kept; a boot does nothing"),
 }
+
+#: Phases with a way back while the old kernel is preserved: the one that a node or a rollout leaves, and all that a person may.
+UNDECIDED = ("trial",)
+RETURNABLE = ("trial", "committed")
 
 _KEYS = (
     "ID",

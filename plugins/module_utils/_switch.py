@@ -14,7 +14,19 @@ import contextlib
 import json
 import os
 
-from . import _backstop, _bootplan, _checkpoints, _engines, _flow, _hold, _kexec, _record, _timeline
+from . import (
+    _backstop,
+    _bootloader,
+    _bootplan,
+    _checkpoints,
+    _engines,
+    _flow,
+    _hold,
+    _kernels,
+    _kexec,
+    _record,
+    _timeline,
+)
 from ._errors import KupError
 from ._files import write_file
 from ._paths import MEMORY
@@ -71,27 +83,51 @@ def depart(record, target, phase):
             with contextlib.suppress(KupError, OSError):  # whatever cannot be undone, the rest can
                 undo()
         _timeline.mark("given-up")
-        # The way back that was given up leaves a trial; the way forth that was given up leaves nothing to do.
+        # The way back that was given up leaves what there was, and a trial needs its checkpoint.
         if before != "trial":
             # First: the disk may be full, and the record needs room.
             for part in [*parts, *(backstop.parts if backstop else ())]:
                 part.discard()
-        _record.advance(record, "aborted" if before != "trial" else "trial", str(error))
+        _record.advance(record, before if before in _record.RETURNABLE else "aborted", str(error))
         raise
 
 
-def go_back(reason):
-    """Fall back: from a trial with a new checkpoint; before the applications ran, with the one there is.
+def obstacle(record, phases):
+    """Why this node cannot go back to its old kernel: a sentence, or None.
 
-    :raises KupError: there is nothing to go back from, or it cannot be done now.
+    :param phases: those that it may be left from, `_record.UNDECIDED` or `_record.RETURNABLE`.
+    """
+    running = _kernels.running()
+    if record["PHASE"] not in phases or record["KERNEL_NEW"] != running:
+        return (
+            f"This node is in phase {record['PHASE'] or 'none'!r} on kernel {running}, expected "
+            f"{' or '.join(map(repr, phases))} on {record['KERNEL_NEW'] or 'a new kernel'}; there is no way back."
+        )
+    preserved = f"{_kexec.place(record['KERNEL_OLD'])}/staged"
+    if not os.path.exists(preserved):
+        return f"The kernel {record['KERNEL_OLD']} is preserved no more ({preserved} expected); update the node to it instead."
+    return None
+
+
+def go_back(reason, phases):
+    """Fall back with a new checkpoint.
+
+    :param phases: see `obstacle`.
+    :raises KupError: there is no way back, or it was given up; the applications run on as before, on this kernel.
     """
     record = _record.load()
-    if record["PHASE"] != "trial":
-        raise KupError(
-            f"This node cannot fall back in phase {record['PHASE'] or 'none'!r}, expected 'trial' "
-            "(after the new kernel's start and before the commit)."
-        )
+    sentence = obstacle(record, phases)
+    if sentence:
+        raise KupError(sentence)
+    _kexec.unload()
+    committed = record["PHASE"] == "committed"
+    if committed:
+        record["BACKSTOP"] = ""  # it went with the images
+        _bootloader.pin(record["KERNEL_OLD"])  # who restores if the power fails on the way
     record["REASON"] = _record.one_line(reason)
     _record.save(record)
-    _kexec.unload()
-    depart(record, record["KERNEL_OLD"], "returning")
+    try:
+        depart(record, record["KERNEL_OLD"], "returning")
+    finally:
+        if committed:
+            _bootloader.unpin(record["KERNEL_NEW"])

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kup_fallback
-short_description: Take a node that is on trial back to its old kernel, with the newest state of its applications
+short_description: Take a node back to its old kernel, with the newest state of its applications
 version_added: 0.1.0
 description:
-  - Starts the way back on a node that runs the new kernel and has not been committed. The node freezes its applications
-    once more, writes them to disk, jumps into the preserved old kernel and restores them there, all by itself.
+  - Starts the way back on a node that runs the new kernel. The node freezes its applications once more, jumps into the
+    preserved old kernel and restores them there, all by itself.
+  - A node whose update is committed goes back as well, as long as its old kernel is preserved, but only without O(run_id).
   - A node that is still switching, or already on its way back, is waited for first.
   - A node on which nothing is to be undone is left as it is.
   - A node that does not come back makes the task fail. It is never reported as unreachable.
@@ -60,8 +61,7 @@ state:
     - What the node came to.
     - V(fell_back) - the applications run on the old kernel again.
     - V(aborted) or V(prepared) or V(none) - the node had not switched, there was nothing to undo.
-    - V(committed) - the update is final, it cannot be undone this way.
-    - V(trial) - the way back was given up and the applications went on with the new kernel.
+    - V(trial) or V(committed) - the way back was given up, or was not to be taken, and the applications went on with the new kernel.
     - V(failed) - the applications lost their state and were started fresh.
     - V(refused) - nothing was started; the message says why.
     - V(lost) - the node did not come to an end within O(timeout).
@@ -150,16 +150,18 @@ units:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.kup.fleet.plugins.module_utils import _chain, _lock, _record
+from ansible_collections.kup.fleet.plugins.module_utils import _chain, _lock, _record, _switch
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 
 
 def start(reason, owner):
     with _lock.exclusive():
         record = _record.take(owner) if owner else _record.load()
-    if record["PHASE"] != "trial":
-        raise KupError(f"This node is in phase {record['PHASE'] or 'none'!r}, expected 'trial'; there is no way back.")
-    _chain.start(_chain.FALLBACK, ["fallback", reason])
+    verb, phases = ("fallback", _record.UNDECIDED) if owner else ("return", _record.RETURNABLE)
+    sentence = _switch.obstacle(record, phases)
+    if sentence:
+        raise KupError(sentence)
+    _chain.start(_chain.FALLBACK, [verb, reason])
 
 
 def main():

@@ -1,0 +1,85 @@
+# Copyright (c) 2026, the kup.fleet authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""From where a node can go back, and what the boot loader starts meanwhile."""
+
+import pytest
+
+from ansible_collections.kup.fleet.plugins.module_utils import _bootloader, _kernels, _kexec, _record, _switch
+from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._record import Record
+
+
+@pytest.fixture
+def record(tmp_path, monkeypatch):
+    """The record of a committed update on a node that runs the new kernel, the old one preserved."""
+    monkeypatch.setattr(_kexec, "KERNELS", str(tmp_path))
+    monkeypatch.setattr(_record, "RECORD", str(tmp_path / "record"))
+    monkeypatch.setattr(_kernels, "running", lambda: "7.2")
+    (tmp_path / "6.12").mkdir()
+    (tmp_path / "6.12" / "staged").write_text("")
+    record = Record(PHASE="committed", KERNEL_OLD="6.12", KERNEL_NEW="7.2", ENGINE="ppp", BACKSTOP="1", CHECKPOINT="2")
+    _record.save(record)
+    return record
+
+
+@pytest.fixture
+def done(monkeypatch):
+    """What was done, in order; the departure is given up."""
+    done = []
+
+    def give_up(record, target, phase):
+        done.append((target, phase, record["BACKSTOP"], record["REASON"]))
+        raise KupError("no room")
+
+    monkeypatch.setattr(_switch, "depart", give_up)
+    monkeypatch.setattr(_kexec, "unload", lambda: done.append("unload"))
+    monkeypatch.setattr(_bootloader, "pin", lambda release: done.append(f"pin {release}"))
+    monkeypatch.setattr(_bootloader, "unpin", lambda release: done.append(f"unpin {release}"))
+    return done
+
+
+@pytest.mark.parametrize("phase", ["trial", "committed"])
+def test_there_is_a_way_back(record, phase):
+    record["PHASE"] = phase
+    assert _switch.obstacle(record, _record.RETURNABLE) is None
+
+
+@pytest.mark.parametrize("phase", ["", "prepared", "switching", "returning", "fell_back", "aborted", "failed"])
+def test_there_is_none_in_any_other_phase(record, phase):
+    record["PHASE"] = phase
+    assert "expected 'trial' or 'committed'" in _switch.obstacle(record, _record.RETURNABLE)
+
+
+def test_there_is_none_from_a_kernel_that_is_not_the_updates(record, monkeypatch):
+    monkeypatch.setattr(_kernels, "running", lambda: "7.3")
+    assert "on kernel 7.3, expected" in _switch.obstacle(record, _record.RETURNABLE)
+
+
+def test_there_is_none_without_the_old_kernel(record, tmp_path, done):
+    (tmp_path / "6.12" / "staged").unlink()
+    with pytest.raises(KupError, match=r"6\.12 is preserved no more"):
+        _switch.go_back("it is slow", _record.RETURNABLE)
+    assert done == []
+    assert _record.load() == record
+
+
+def test_the_boot_loader_starts_the_old_kernel_on_the_way_back_from_a_commit(record, done):
+    with pytest.raises(KupError, match="no room"):
+        _switch.go_back("it's slow", _record.RETURNABLE)
+    assert done == ["unload", "pin 6.12", ("6.12", "returning", "", 'it"s slow'), "unpin 7.2"]
+
+
+def test_on_trial_it_does_so_already(record, done):
+    record["PHASE"] = "trial"
+    _record.save(record)
+    with pytest.raises(KupError, match="no room"):
+        _switch.go_back("it is slow", _record.RETURNABLE)
+    assert done == ["unload", ("6.12", "returning", "1", "it is slow")]
+
+
+def test_the_deadline_does_not_undo_a_commit(record, done):
+    with pytest.raises(KupError, match=r"phase 'committed' on kernel 7\.2, expected 'trial' on 7\.2"):
+        _switch.go_back("nobody committed", _record.UNDECIDED)
+    assert done == []
