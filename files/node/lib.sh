@@ -74,6 +74,14 @@ hugepages_back() {
 	rm $run/hugepages
 }
 
+# overcommit_back: put back what the kernel has for mappings that are larger than its memory, and then what /etc/sysctl.d wants
+overcommit_back() {
+	[ -e $run/overcommit ] || return 0
+	cat $run/overcommit >/proc/sys/vm/overcommit_memory
+	rm $run/overcommit
+	/usr/lib/systemd/systemd-sysctl --prefix=/vm/overcommit_memory || :
+}
+
 # calm_down: what is a panic during an update is none after it (plugins/module_utils/_panic.py)
 calm_down() {
 	for setting in $PANIC; do
@@ -125,6 +133,7 @@ frames_over() {
 	if $lib/paged release >/dev/null 2>&1 || $lib/paged abandon >/dev/null 2>&1; then
 		event released
 	fi
+	overcommit_back
 	rmmod kup_ppp || : # or who still has the device open ends, and comes here
 }
 
