@@ -76,9 +76,9 @@ hugepages_back() {
 
 # overcommit_back: put back what the kernel has for mappings that are larger than its memory, and then what /etc/sysctl.d wants
 overcommit_back() {
-	[ -e $run/overcommit ] || return 0
-	cat $run/overcommit >/proc/sys/vm/overcommit_memory
-	rm $run/overcommit
+	read -r value 2>/dev/null <$run/overcommit || return 0
+	rm -f $run/overcommit /run/sysctl.d/zzz-kup.conf
+	echo "$value" >/proc/sys/vm/overcommit_memory || :
 	/usr/lib/systemd/systemd-sysctl --prefix=/vm/overcommit_memory || :
 }
 
