@@ -25,6 +25,12 @@ def kernel_obstacles(release, daemon):
     return []
 
 
+def unit_obstacles(unit):
+    """What of the active ``unit`` only this engine cannot carry: sentences."""
+    del unit
+    return []
+
+
 def packages(kernels):
     """Debian packages that the engine needs for ``kernels`` (releases) and that are not there."""
     del kernels

@@ -55,6 +55,7 @@ def kernel_obstacles(release, daemon):
 
 
 packages, stage, images_bytes = _engine_criu.packages, _engine_criu.stage, _engine_criu.images_bytes
+unit_obstacles = _engine_criu.unit_obstacles
 load, seal, give_up = _engine_criu.load, _engine_criu.seal, _engine_criu.give_up
 
 

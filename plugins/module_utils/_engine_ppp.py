@@ -33,6 +33,8 @@ _PAGE = 4096
 _CHUNK = 1 << 16  # pages
 # /proc/PID/pagemap: 8 bytes for each page, bit 62 says that it is swapped out
 _SWAPPED = bytes(byte >> 6 & 1 for byte in range(256))
+# systemd makes bytes of it when it reads the unit: systemd.resource-control(5)
+_RELATIVE = re.compile(r"^\s*(Memory\w+\s*=\s*[\d.]+%)", re.M)
 _HUGE = "/sys/kernel/mm/transparent_hugepage/hugepages-*/enabled"
 
 
@@ -69,6 +71,18 @@ def kernel_obstacles(release, daemon):
             f"Kernel {release} has neither the module {_module.NAME} nor headers to build it with; install linux-headers-{release}."
         ]
     return []
+
+
+def unit_obstacles(unit):
+    """See `_engine_criu.unit_obstacles`: limits that are a share of a memory that is not counted while it is put back."""
+    found = []
+    for name, text in {unit.name: unit.definition(), **unit.slices()}.items():
+        found += [
+            f"{setting} in {name}, with which {unit.name} would be limited to a share of the memory that is not kept: expected "
+            "bytes; write them, or use the engine foam."
+            for setting in _RELATIVE.findall(text)
+        ]
+    return found
 
 
 def packages(kernels):

@@ -66,6 +66,8 @@ def examine(selector, unit_names, images, engine, backstop, owner):
             problems += filter(None, [_criu.misfit(version, kernel) for kernel in kernels] + [_criu.check()])
             try:
                 chosen, reasons = _engines.choose(engine, images, kernels, backstop, daemon=False)
+                movable = [Unit(unit["unit"]) for unit in units if unit["movable"]]
+                problems += [text for unit in movable for text in _engines.ENGINES[chosen].unit_obstacles(unit)]
             except KupError as error:
                 problems.append(str(error))
         if os.stat(_filesystems.existing(STATE)).st_dev != os.stat("/").st_dev:

@@ -93,9 +93,17 @@ class Unit:
 
     def definition(self):
         """The unit's own text as systemd reads it: fragment and drop-ins, in order."""
-        parts = [self.properties["FragmentPath"], *self.properties["DropInPaths"].split()]
-        texts = []
-        for path in parts:
-            with open(path, encoding="utf-8") as stream:
-                texts.append(stream.read())
-        return "\n".join(texts)
+        return _text(self.properties)
+
+    def slices(self):
+        """The same of the slices that the unit is in: dict name → text."""
+        names = [name for name in self.cgroup.split("/") if name.endswith(".slice")]
+        return {name: _text(show(name, "FragmentPath", "DropInPaths")) for name in names}
+
+
+def _text(properties):
+    texts = []
+    for path in f"{properties['FragmentPath']} {properties['DropInPaths']}".split():
+        with open(path, encoding="utf-8") as stream:
+            texts.append(stream.read())
+    return "\n".join(texts)

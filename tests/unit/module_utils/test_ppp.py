@@ -236,3 +236,16 @@ def test_what_the_page_daemon_says_is_the_cause(monkeypatch):
             raise KupError("The disk is full.")
 
     assert str(_paged.with_cause(Server(), "CRIU failed")) == "CRIU failed (The disk is full.)"
+
+
+def test_limits_that_are_a_share_of_the_memory_are_refused():
+    text = "[Service]\nMemoryMax=50%\nMemoryHigh=1G\n MemorySwapMax = 12.5%\nCPUQuota=50%\n"
+    unit = types.SimpleNamespace(
+        name="a.service", definition=lambda: text, slices=lambda: {"b.slice": "MemoryMax=90%\n"}
+    )
+    found = _engine_ppp.unit_obstacles(unit)
+    assert [sentence.split(",")[0] for sentence in found] == [
+        "MemoryMax=50% in a.service",
+        "MemorySwapMax = 12.5% in a.service",
+        "MemoryMax=90% in b.slice",
+    ]
