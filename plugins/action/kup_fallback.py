@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+from ansible.module_utils.parsing.convert_bool import boolean
+
 from ansible_collections.kup.fleet.plugins.module_utils import _record
 from ansible_collections.kup.fleet.plugins.plugin_utils._wait import WaitingAction
 
@@ -13,11 +15,10 @@ _NOTHING_TO_UNDO = ("fell_back", "aborted", "prepared", "none")
 
 
 class ActionModule(WaitingAction):
-    _VALID_ARGS = frozenset(("reason", "timeout", "run_id"))
+    _VALID_ARGS = frozenset(("reason", "timeout", "run_id", "committed"))
 
     def follow(self):
-        # A rollout undoes what is its own; what is committed only a person does.
-        undone = _record.UNDECIDED if self._task.args.get("run_id") else _record.RETURNABLE
+        undone = _record.RETURNABLE if boolean(self._task.args.get("committed", False)) else _record.UNDECIDED
         last = self.settle()
         wanted = bool(last) and last.state() in undone
         if wanted:
@@ -28,19 +29,23 @@ class ActionModule(WaitingAction):
         if last is None:
             return {**self.outcome(self.look(), "lost"), "failed": True, "msg": self.lost()}
         result = self.outcome(last, last.state())
-        sentence = _objection(last, given_up=wanted)
+        sentence = _objection(last, given_up=wanted, restarted=last.boot_id != self._first.boot_id)
         return {**result, "failed": True, "msg": sentence} if sentence else result
 
 
-def _objection(sight, given_up):
+def _objection(sight, given_up, restarted):
     """What is wrong with a node that has come to an end: a sentence, or None."""
     state, reason = sight.state(), sight.record["REASON"] or "no reason is known"
     if state in _NOTHING_TO_UNDO:
         return None
+    if given_up and state == "committed" and restarted:
+        return (
+            f"The node restarted on kernel {sight.kernel} before the checkpoint was complete, its units started fresh."
+        )
     if given_up and state in _record.RETURNABLE:
         return f"The way back was given up, the applications go on with kernel {sight.kernel}: {reason}"
     if state == "committed":
-        return f"The update to {sight.kernel} is committed, expected a node on trial; take it back by hand, with kup_fallback.yml."
+        return f"The update to {sight.kernel} is committed, expected a node on trial; take it back with kup_fallback.yml and kup_committed=true."
     if state == "interrupted":
         return "A switch was ended while it wrote the checkpoint; look at 'journalctl --unit=kup-switch' on the node."
     return f"The applications lost their state: {reason}"

@@ -17,6 +17,7 @@ from ._files import read_text, write_file
 from ._run import run
 
 _CONFIGURATION = "/boot/grub/grub.cfg"
+_ENVIRONMENT = "/boot/grub/grubenv"
 # Read by update-grub after /etc/default/grub.
 _PIN = "/etc/default/grub.d/kup.cfg"
 # EXT4_IOC_CHECKPOINT, Linux 5.14: everything in the journal is written to its place.
@@ -47,7 +48,7 @@ def entry(release):
 
 def default():
     """The saved default entry; empty text if none is saved."""
-    done = run(["grub-editenv", "/boot/grub/grubenv", "list"], check=False)
+    done = run(["grub-editenv", _ENVIRONMENT, "list"], check=False)
     match = re.search(r"^saved_entry=(.*)$", done.stdout, re.MULTILINE)
     return match.group(1) if match else ""
 
@@ -92,9 +93,28 @@ def unpin(release):
         return
     newest = re.search(r"linux\s+\S*/vmlinuz-(\S+)", read_text(_CONFIGURATION, ""))
     if newest and newest.group(1) == release:
-        os.unlink(_PIN)
-        run(["update-grub"], timeout=600)
+        _end_pin()
+
+
+def remember():
+    """What `recall` needs to undo a later `pin` exactly."""
+    return os.path.exists(_PIN), default()
+
+
+def recall(remembered):
+    """Make the boot loader do what it did at `remember`."""
+    had_pin, saved = remembered
+    if default() != saved:
+        run(["grub-editenv", _ENVIRONMENT, *(["set", f"saved_entry={saved}"] if saved else ["unset", "saved_entry"])])
         _settle()
+    if os.path.exists(_PIN) and not had_pin:
+        _end_pin()
+
+
+def _end_pin():
+    os.unlink(_PIN)
+    run(["update-grub"], timeout=600)
+    _settle()
 
 
 def _settle():

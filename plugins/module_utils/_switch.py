@@ -26,6 +26,7 @@ from . import (
     _kexec,
     _record,
     _timeline,
+    _transaction,
 )
 from ._errors import KupError
 from ._files import write_file
@@ -46,10 +47,10 @@ def depart(record, target, phase):
         _flow.wait(_checkpoints.PATIENCE)
         if phase == "switching":
             _record.advance(record, "checkpointing")
-            if record["PPP_BACKSTOP"]:
-                backstop = _backstop.Backstop(record, number)
-                backstop.take()
-                number += 1
+        if record["PPP_BACKSTOP"] and before != "trial":  # which has one
+            backstop = _backstop.Backstop(record, number)
+            backstop.take()
+            number += 1
         parts += _checkpoints.prepare(record, record["ENGINE"], number)
         frames = engine.load(record, target)
         took_time = [part.approach() for part in parts]
@@ -121,13 +122,17 @@ def go_back(reason, phases):
         raise KupError(sentence)
     _kexec.unload()
     committed = record["PHASE"] == "committed"
-    if committed:
-        record["BACKSTOP"] = ""  # it went with the images
-        _bootloader.pin(record["KERNEL_OLD"])  # who restores if the power fails on the way
-    record["REASON"] = _record.one_line(reason)
-    _record.save(record)
+    default = _bootloader.remember() if committed else None
     try:
-        depart(record, record["KERNEL_OLD"], "returning")
-    finally:
         if committed:
-            _bootloader.unpin(record["KERNEL_NEW"])
+            record["BACKSTOP"] = ""  # it went with the images
+            _bootloader.pin(record["KERNEL_OLD"])  # who restores if the power fails on the way
+        record["REASON"] = _record.one_line(reason)
+        _record.save(record)
+        depart(record, record["KERNEL_OLD"], "returning")
+    except BaseException as error:
+        if committed:
+            _bootloader.recall(default)
+            _record.advance(record, "committed", str(error))
+            _transaction.clean_up(record)
+        raise

@@ -12,7 +12,7 @@ version_added: 0.1.0
 description:
   - Starts the way back on a node that runs the new kernel. The node freezes its applications once more, jumps into the
     preserved old kernel and restores them there, all by itself.
-  - A node whose update is committed goes back as well, as long as its old kernel is preserved, but only without O(run_id).
+  - With O(committed) a node whose update is committed goes back as well, as long as its old kernel is preserved.
   - A node that is still switching, or already on its way back, is waited for first.
   - A node on which nothing is to be undone is left as it is.
   - A node that does not come back makes the task fail. It is never reported as unreachable.
@@ -30,6 +30,10 @@ options:
       - Id of the rollout that asks; it is refused while another rollout is at work on the node.
       - Without it, as when a person undoes an update by hand, no rollout is respected.
     type: str
+  committed:
+    description: A node whose update is committed goes back, too.
+    type: bool
+    default: false
   op:
     description:
       - Used by the action plugin of the same name for its call on the node. Not for playbooks.
@@ -154,10 +158,10 @@ from ansible_collections.kup.fleet.plugins.module_utils import _chain, _lock, _r
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 
 
-def start(reason, owner):
+def start(reason, owner, committed):
     with _lock.exclusive():
         record = _record.take(owner) if owner else _record.load()
-    verb, phases = ("fallback", _record.UNDECIDED) if owner else ("return", _record.RETURNABLE)
+    verb, phases = ("return", _record.RETURNABLE) if committed else ("fallback", _record.UNDECIDED)
     sentence = _switch.obstacle(record, phases)
     if sentence:
         raise KupError(sentence)
@@ -170,13 +174,14 @@ def main():
             "reason": {"type": "str", "required": True},
             "timeout": {"type": "int", "required": True},
             "run_id": {"type": "str"},
+            "committed": {"type": "bool", "default": False},
             "op": {"type": "str", "choices": ["start"], "default": "start"},
         },
         supports_check_mode=True,
     )
     try:
         if not module.check_mode:
-            start(module.params["reason"], module.params["run_id"])
+            start(module.params["reason"], module.params["run_id"], module.params["committed"])
     except KupError as error:
         module.fail_json(msg=str(error))
     module.exit_json(changed=True)

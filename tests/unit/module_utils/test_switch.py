@@ -6,7 +6,14 @@
 
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils import _bootloader, _kernels, _kexec, _record, _switch
+from ansible_collections.kup.fleet.plugins.module_utils import (
+    _bootloader,
+    _kernels,
+    _kexec,
+    _record,
+    _switch,
+    _transaction,
+)
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._record import Record
 
@@ -36,7 +43,9 @@ def done(monkeypatch):
     monkeypatch.setattr(_switch, "depart", give_up)
     monkeypatch.setattr(_kexec, "unload", lambda: done.append("unload"))
     monkeypatch.setattr(_bootloader, "pin", lambda release: done.append(f"pin {release}"))
-    monkeypatch.setattr(_bootloader, "unpin", lambda release: done.append(f"unpin {release}"))
+    monkeypatch.setattr(_bootloader, "remember", lambda: "as it was")
+    monkeypatch.setattr(_bootloader, "recall", lambda remembered: done.append(f"boot loader {remembered}"))
+    monkeypatch.setattr(_transaction, "clean_up", lambda record: done.append(f"clean up, {record['PHASE']}"))
     return done
 
 
@@ -68,7 +77,25 @@ def test_there_is_none_without_the_old_kernel(record, tmp_path, done):
 def test_the_boot_loader_starts_the_old_kernel_on_the_way_back_from_a_commit(record, done):
     with pytest.raises(KupError, match="no room"):
         _switch.go_back("it's slow", _record.RETURNABLE)
-    assert done == ["unload", "pin 6.12", ("6.12", "returning", "", 'it"s slow'), "unpin 7.2"]
+    assert done == [
+        "unload",
+        "pin 6.12",
+        ("6.12", "returning", "", 'it"s slow'),
+        "boot loader as it was",
+        "clean up, committed",
+    ]
+    assert (_record.load()["PHASE"], _record.load()["REASON"]) == ("committed", "no room")
+
+
+def test_nor_does_a_boot_loader_that_has_no_entry_for_it_keep_the_old_kernel(record, done, monkeypatch):
+    def pin(release):
+        raise KupError(f"no entry for {release}")
+
+    monkeypatch.setattr(_bootloader, "pin", pin)
+    with pytest.raises(KupError, match=r"no entry for 6\.12"):
+        _switch.go_back("it is slow", _record.RETURNABLE)
+    assert done == ["unload", "boot loader as it was", "clean up, committed"]
+    assert _record.load()["REASON"] == "no entry for 6.12"
 
 
 def test_on_trial_it_does_so_already(record, done):

@@ -54,6 +54,7 @@ def test_every_variable_of_a_role_has_a_source():
     known = {name for role in ROLES[1:] for name in load(f"roles/{role}/defaults/main.yml")}
     # Given where the entry point is called.
     assert known - set(load("playbooks/vars/roles.yml")) == {
+        "kup_restore_committed",
         "kup_restore_gone",
         "kup_restore_reason",
         "kup_restore_remote_timeout",
