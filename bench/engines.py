@@ -108,6 +108,8 @@ def update(lab, engine, kernel, mib):
         "kup_units": ["holder.service"],
     }
     variables |= {name: [] for name in ("kup_gate_ports", "kup_gate_numbers", "kup_gate_commands")}
+    # Gigabytes by way of an emulated disk and processor.
+    variables |= {f"kup_{name}_timeout": 3600 for name in ("switch", "restore", "commit")}
     with asking(lab, mib, seen):
         code = Rollout(NAME, OUT / "rollout.log", variables).wait()
     if code:
