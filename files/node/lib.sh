@@ -67,6 +67,13 @@ end_units() {
 	done
 }
 
+# weigh SERVICE WEIGHT: how much of the processor and of the disks the node's own service may have, against others
+weigh() {
+	group=/sys/fs/cgroup/system.slice/$1
+	[ ! -w "$group/cpu.weight" ] || echo "$2" >"$group/cpu.weight" || :
+	[ ! -w "$group/io.weight" ] || echo "default $2" >"$group/io.weight" || :
+}
+
 # hugepages_back: put the node's setting of huge pages back
 hugepages_back() {
 	[ -e $run/hugepages ] || return 0

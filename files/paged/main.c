@@ -19,7 +19,8 @@ static const char usage[] =
 	"Usage:\n"
 	"  paged store --store DIR --socket-fd N [--first]                      one pre-dump round of CRIU\n"
 	"  paged store --store DIR --socket-fd N [--first] --last --images-dir DIR   its last dump\n"
-	"  paged serve --store DIR | --frames --images-dir DIR --socket PATH --journal FILE   restore on demand\n"
+	"  paged serve --store DIR | --frames --images-dir DIR --socket PATH --journal FILE [--after FILE]\n"
+	"                                                          restore on demand, and when FILE is there all the rest\n"
 	"  paged begin --keep-out START-END [--keep-out ...]       pages stay in memory: before the dump\n"
 	"  paged keep --images-dir DIR --socket-fd N [--lazy]      the dump\n"
 	"  paged layout | drop                                     after it, or nothing of it\n"
@@ -27,8 +28,8 @@ static const char usage[] =
 	"  paged hand-over                                         it runs, and gets its pages by serve --frames\n"
 	"  paged release | abandon | rearm | status                it has all; it never will; another kernel is to try\n";
 
-enum { OPTION_STORE = 1, OPTION_IMAGES, OPTION_SOCKET_FD, OPTION_FIRST, OPTION_LAST, OPTION_SOCKET, OPTION_JOURNAL, OPTION_KEEP_OUT,
-       OPTION_FRAMES, OPTION_LAZY };
+enum { OPTION_STORE = 1, OPTION_IMAGES, OPTION_SOCKET_FD, OPTION_FIRST, OPTION_LAST, OPTION_SOCKET, OPTION_JOURNAL, OPTION_AFTER,
+       OPTION_KEEP_OUT, OPTION_FRAMES, OPTION_LAZY };
 
 static const struct option long_options[] = {
 	{ "store", required_argument, NULL, OPTION_STORE },
@@ -38,6 +39,7 @@ static const struct option long_options[] = {
 	{ "last", no_argument, NULL, OPTION_LAST },
 	{ "socket", required_argument, NULL, OPTION_SOCKET },
 	{ "journal", required_argument, NULL, OPTION_JOURNAL },
+	{ "after", required_argument, NULL, OPTION_AFTER },
 	{ "keep-out", required_argument, NULL, OPTION_KEEP_OUT },
 	{ "frames", no_argument, NULL, OPTION_FRAMES },
 	{ "lazy", no_argument, NULL, OPTION_LAZY },
@@ -85,6 +87,9 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 			break;
 		case OPTION_JOURNAL:
 			arguments->serve.journal = optarg;
+			break;
+		case OPTION_AFTER:
+			arguments->serve.after = optarg;
 			break;
 		case OPTION_KEEP_OUT:
 			if (arguments->keep_outs == KUP_PPP_KEEP_OUT_MAX)

@@ -41,6 +41,7 @@
 #define CHUNK_STEP 16
 #define STATUS_SECONDS 1.0
 #define RETRY_MILLISECONDS 1
+#define AFTER_MILLISECONDS 10
 
 #define DRAINED_FILE "drained"
 
@@ -73,6 +74,8 @@ struct server {
 	uint64_t hello_start_time;
 	/* CRIU has given up, or nothing can be served: end. */
 	bool restore_failed;
+	/* The rest may come in, see serve_options.after. */
+	bool begun;
 	pid_t keeper;
 	uint64_t chunk;
 	double start, status_at;
@@ -770,6 +773,25 @@ static bool any_blocked(const struct server *server)
 	return false;
 }
 
+/* Before the whole restore is over, its other parts need the processors more. */
+static bool may_begin(struct server *server)
+{
+	struct stat status;
+
+	if (server->installer.restored && !server->begun)
+		server->begun = !server->options->after || !lstat(server->options->after, &status);
+	return server->begun;
+}
+
+static int pause_of(const struct server *server, bool busy)
+{
+	if (busy)
+		return 0;
+	if (any_blocked(server))
+		return RETRY_MILLISECONDS;
+	return server->installer.restored && !server->begun ? AFTER_MILLISECONDS : -1;
+}
+
 /* Until all is installed: 0; -1 if serving cannot go on. */
 static int run(struct server *server)
 {
@@ -778,8 +800,7 @@ static int run(struct server *server)
 	bool busy = false;
 
 	for (;;) {
-		int timeout = busy ? 0 : any_blocked(server) ? RETRY_MILLISECONDS : -1;
-		int count = epoll_wait(server->epoll, events, sizeof(events) / sizeof(*events), timeout);
+		int count = epoll_wait(server->epoll, events, sizeof(events) / sizeof(*events), pause_of(server, busy));
 
 		if (count < 0 && errno != EINTR)
 			return fail_errno("the descriptors cannot be waited for");
@@ -800,7 +821,8 @@ static int run(struct server *server)
 				return -1;
 		}
 		tell_status(server);
-		if (!server->installer.restored)
+		busy = false;
+		if (!may_begin(server))
 			continue;
 		busy = prefetch(server);
 		if (busy)

@@ -10,6 +10,8 @@ struct serve_options {
 	const char *store;
 	const char *socket;
 	const char *journal;
+	/* Until there is such a file, only what is asked for comes in; NULL: at once. */
+	const char *after;
 };
 
 /* Serves the pages of one restored tree until all are installed; the exit code. */

@@ -14,7 +14,6 @@ from . import _engine_criu, _flow, _paged
 from ._errors import KupError
 from ._paged import PROGRAM
 from ._paths import RUN
-from ._units import HEAVIEST
 
 #: CRIU's word for a restore whose pages come when they are needed
 ON_DEMAND = "--lazy-pages"
@@ -69,7 +68,7 @@ RefuseManualStop=yes
 Type=notify
 NotifyAccess=all
 ExecStart={PROGRAM} serve {" ".join(source)} --images-dir {self.directory} --socket {self.directory}/lazy-pages.socket \
-  --journal {RUN}/{name}.journal
+  --journal {RUN}/{name}.journal --after {RUN}/rest
 ExecStopPost=/bin/sh {os.path.dirname(PROGRAM)}/flowed {name}
 Restart=on-failure
 RestartSec=0
@@ -79,7 +78,5 @@ RestartPreventExitStatus=2 3 4
 FileDescriptorStoreMax=16384
 LimitNOFILE=524288
 OOMScoreAdjust=-1000
-CPUWeight={HEAVIEST}
-IOWeight={HEAVIEST}
 """
         }
