@@ -125,7 +125,8 @@ def _hooks(plan, skeleton, packages_later):
         yield f'--customize-hook=cp -r {files} "$1"/{OWN}/'
         yield f'--customize-hook=chroot "$1" sh /{OWN}/module.sh'
     if plan["initrd"] == "none":
-        yield '--customize-hook=rm -f "$1"/boot/initrd.img-*'
+        # Nor is there to be one for a kernel that is installed later: to make it takes an emulated node minutes.
+        yield '--customize-hook=rm -f "$1"/boot/initrd.img-* "$1"/etc/kernel/postinst.d/initramfs-tools'
 
 
 def build(plan, root, work):
