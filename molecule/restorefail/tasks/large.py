@@ -17,8 +17,9 @@ import time
 
 ADDRESS = ("127.0.0.1", 7071)
 MIB = 1 << 20
-# Of a node with 768 MiB: more than the next kernel has left when this much is kept for it.
-SIZE = 420 * MIB
+# Of a node with 1280 MiB: more than the next kernel has left when this much is kept for it, which is more than the 512 MiB below
+# which a kernel makes no huge pages by itself.
+SIZE = 620 * MIB
 # Seconds until its memory is filled, or digested.
 PATIENCE = 120
 
