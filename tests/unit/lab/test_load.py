@@ -75,6 +75,15 @@ class Node:
         _wait_for(lambda: read().get("writes_acked", 0) > 0, "the run's first write")
         return process, read, path
 
+    def freeze(self):
+        """Stop the process and return once no thread of it runs any more: the signal alone is only a request."""
+        self.process.send_signal(signal.SIGSTOP)
+        _wait_for(lambda: self._thread_states() == {"T"}, "memcached stops")
+
+    def _thread_states(self):
+        threads = pathlib.Path(f"/proc/{self.process.pid}/task").iterdir()
+        return {(thread / "stat").read_text().rpartition(")")[2].split()[0] for thread in threads}
+
     def stop(self):
         for process in self.runs:
             process.kill()
@@ -89,6 +98,18 @@ def _wait_for(condition, what):
     while not condition():
         assert time.monotonic() < deadline, f"waited {PATIENCE} s for: {what}"
         time.sleep(0.05)
+
+
+def _wait_for_silence(status):
+    """Wait until a run has a request under way that nobody answers: an answer may still be in the socket's buffer."""
+    earlier = {"time": time.time(), "ops": None}
+
+    def silent():
+        nonlocal earlier
+        before, earlier = earlier, max(earlier, status(), key=lambda state: state["time"])
+        return earlier is not before and earlier["waiting"] and earlier["ops"] == before["ops"]
+
+    _wait_for(silent, "a request under way")
 
 
 def _end(run):
@@ -202,8 +223,8 @@ def test_a_killed_server_is_reset_connections_and_an_open_outage(filled):
 
 def test_a_write_without_an_answer_stays_in_flight(filled):
     run = filled.start_run("--write-percent", 100, "--finish-limit", 0.5)
-    filled.process.send_signal(signal.SIGSTOP)
-    _wait_for(lambda: run[1]()["waiting"], "a request under way")
+    filled.freeze()
+    _wait_for_silence(run[1])
     result = _end(run)
     under_way = [entry for entry in result["writes"].values() if entry["in_flight"] is not None]
     assert [entry["in_flight"] - entry["acked"] for entry in under_way] == [1]
