@@ -42,6 +42,7 @@ class Backstop:
             plan = _bootplan.Plan(self.number, self.parts, self._record)
             for part in self.parts:
                 part.approach_again()
+            _checkpoints.begin(self.parts)
             began = time.monotonic()
             _checkpoints.freeze(self.parts)
             sockets, threads = _checkpoints.frozen(self.parts)

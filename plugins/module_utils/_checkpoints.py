@@ -34,11 +34,20 @@ def prepare(record, engine, number):
     return parts
 
 
-def freeze(parts):
-    """Hold packets and dump all units at once; returns with all trees frozen and all images complete.
+def begin(parts):
+    """Begin all dumps, up to the freeze.
 
     :raises KupError: one cannot be dumped. The caller lets go, then as well.
     """
+    for part in parts:
+        part.begin()
+    deadline = time.monotonic() + PATIENCE
+    for part in parts:
+        part.ready(deadline)
+
+
+def freeze(parts):
+    """Hold packets and dump all units at once; returns with all trees frozen and all images complete. Errors as of `begin`."""
     _hold.apply(_hold.ruleset([socket for part in parts for socket in part.findings.sockets]))
     _accept_the_last(parts)
     for part in parts:

@@ -2,7 +2,7 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""One ``criu dump`` that keeps its tree frozen until it is told to let go."""
+"""One ``criu dump`` that stands by before the freeze, and keeps its tree frozen until it is told to let go."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from ._errors import KupError
 from ._files import make_directory
 from ._paths import RUNTIME
 
-_PIPES = ("dumped", "verdict")
+# For each of CRIU's stages at which files/node/hook waits: what it says, and what it reads then.
+_READY, _FREEZE, _DUMPED, _VERDICT = _PIPES = ("ready", "freeze", "dumped", "verdict")
 # Less than what files/node/hook holds a tree for.
 _HELD = 840
 
@@ -27,18 +28,18 @@ class Dump:
     :param words: more of CRIU's command line, for an engine.
     :param descriptors: what these words name.
 
-    ``wait`` returns when the images are complete and the tree is frozen; ``let_go`` makes the applications go on.
+    CRIU starts at once; ``ready`` returns when all that is left before the freeze is the word of ``freeze``, ``wait`` when the
+    images are complete and the tree is frozen; ``let_go`` makes the applications go on, at any time.
     """
 
     def __init__(self, unit, findings, directory, words=(), descriptors=()):
         self.unit, self.directory = unit, directory
-        self._frozen_until = time.monotonic() + _HELD
+        self._frozen_until = float("inf")
         make_directory(directory)
         for name in _PIPES:
             os.mkfifo(f"{directory}/{name}", 0o600)
         # Opened for both directions: neither side waits for the other to open, and no writer is lost.
-        self._dumped = os.open(f"{directory}/dumped", os.O_RDWR | os.O_NONBLOCK)
-        self._verdict = os.open(f"{directory}/verdict", os.O_RDWR | os.O_NONBLOCK)
+        self._pipes = {name: os.open(f"{directory}/{name}", os.O_RDWR | os.O_NONBLOCK) for name in _PIPES}
         self._images = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
         # By descriptor: the unit's own view may have the directory read-only, or not at all.
         command = _criu.dump_command(
@@ -53,14 +54,26 @@ class Dump:
             env=dict(os.environ, LANG="C"),
         )
 
-    def wait(self, deadline):
-        """Wait for complete images until ``deadline`` (time.monotonic seconds).
+    def ready(self, deadline):
+        """Wait until CRIU is about to freeze the tree, or until ``deadline`` (time.monotonic seconds).
 
         :raises KupError: CRIU failed or takes too long.
         """
+        self._await(_READY, deadline)
+
+    def freeze(self):
+        """Have the tree frozen and dumped."""
+        self._frozen_until = time.monotonic() + _HELD
+        os.write(self._pipes[_FREEZE], b"freeze\n")
+
+    def wait(self, deadline):
+        """Wait for complete images; see `ready`."""
+        self._await(_DUMPED, deadline)
+
+    def _await(self, pipe, deadline):
         while True:
             try:
-                if os.read(self._dumped, 64):
+                if os.read(self._pipes[pipe], 64):
                     return
             except BlockingIOError:
                 pass
@@ -82,7 +95,8 @@ class Dump:
     def let_go(self):
         """Make CRIU undo its work on the tree; wait until it runs again."""
         if self._process.poll() is None:
-            os.write(self._verdict, b"go\n")
+            for pipe in (_FREEZE, _VERDICT):
+                os.write(self._pipes[pipe], b"go on\n")
             try:
                 self._process.wait(timeout=60)
             except subprocess.TimeoutExpired:

@@ -88,11 +88,19 @@ class Checkpoint:
         return False
 
     def approach_again(self):
-        """The same once more, right before the freeze."""
+        """The same once more, right before `begin`."""
+
+    def begin(self):
+        """Begin the dump, up to the freeze: what comes from here on is waited for by whoever the application serves."""
+        self._dump = Dump(self.unit, self.findings, self.directory, *self.dump_options())
+
+    def ready(self, deadline):
+        """Wait until nothing but `freeze` is missing; see `wait`."""
+        self._dump.ready(deadline)
 
     def freeze(self):
-        """Begin the dump."""
-        self._dump = Dump(self.unit, self.findings, self.directory, *self.dump_options())
+        """Freeze the tree and write its state."""
+        self._dump.freeze()
 
     def dump_options(self):
         """(more words for CRIU's command line, descriptors that they name)."""

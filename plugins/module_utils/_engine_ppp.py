@@ -158,6 +158,9 @@ class Checkpoint(_pageddump.Checkpoint):
             make_directory(path)
         with open(f"{parent}/inventory.img", "wb") as stream:
             stream.write(inventory(int(time.clock_gettime(time.CLOCK_BOOTTIME) * 1e6)))
+
+    def ready(self, deadline):
+        super().ready(deadline)
         # What is not written to from here on, CRIU takes for unchanged since its parent and does not read. The rest it reads for
         # nothing, so: as late as possible, but it looks at all page tables, so while the application serves.
         for process in self.unit.processes:

@@ -8,6 +8,7 @@ that use it have in common.
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 from . import _engine_criu, _flow, _paged
@@ -26,13 +27,22 @@ class Checkpoint(_engine_criu.Checkpoint):
         super().__init__(unit, directory, settings)
         self.server = None
 
-    def freeze(self):
-        super().freeze()
+    def begin(self):
+        super().begin()
         self.server.connected()
 
+    def ready(self, deadline):
+        with self._cause():
+            super().ready(deadline)
+
     def wait(self, deadline):
-        try:
+        with self._cause():
             super().wait(deadline)
+
+    @contextlib.contextmanager
+    def _cause(self):
+        try:
+            yield
         except KupError as error:
             raise _paged.with_cause(self.server, str(error)) from error
 

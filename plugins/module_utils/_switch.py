@@ -60,6 +60,7 @@ def depart(record, target, phase):
         os.sync()  # what others have dirtied is written while the applications still serve
         for part in parts:
             part.approach_again()
+        _checkpoints.begin(parts)
         _timeline.mark("freeze")
         _checkpoints.freeze(parts)
         _timeline.mark("dumped")
