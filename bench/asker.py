@@ -2,8 +2,9 @@
 
 asker.py HOST PAGES     until a line on standard input; then one line of JSON
 
-One connection lives through all of it. Once it has been silent it hears of nothing for as long again, by TCP's retransmission timer;
-so what tells how long the holder was away are new connections, one every INTERVAL.
+It tells that time by its own clock and by the holder's. One connection lives through all of it. Once it has been silent it hears
+of nothing for as long again, by TCP's retransmission timer; so what tells how long the holder was away are new connections, one
+every INTERVAL.
 """
 
 import asyncio
@@ -22,8 +23,8 @@ PATIENCE = 1
 class Asker:
     def __init__(self, host, pages):
         self._host, self._pages = host, pages
-        self._last = time.monotonic()
-        self.seen = {"answers": 0, "wrong": 0, "longest_s": 0.0}
+        self._last, self._last_theirs = time.monotonic(), None
+        self.seen = {"answers": 0, "wrong": 0, "longest_s": 0.0, "longest_theirs_s": 0.0}
 
     async def connect(self):
         return await asyncio.open_connection(self._host, holder.PORT)
@@ -36,10 +37,13 @@ class Asker:
         if not answer:
             raise ConnectionError("The holder has closed a connection.")
         now = time.monotonic()
+        asked, found, at = answer.split()
+        theirs = float(at)
         self.seen["answers"] += 1
-        self.seen["wrong"] += answer != b"%d %d\n" % (page, holder.word(page))
+        self.seen["wrong"] += (int(asked), int(found)) != (page, holder.word(page))
         self.seen["longest_s"] = max(self.seen["longest_s"], now - self._last)
-        self._last = now
+        self.seen["longest_theirs_s"] = max(self.seen["longest_theirs_s"], theirs - (self._last_theirs or theirs))
+        self._last, self._last_theirs = now, theirs
 
     async def ask_once(self):
         """A connection of its own, which may fail: the holder may be away."""

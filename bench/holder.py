@@ -2,10 +2,11 @@
 
     holder.py MIB RATE     RATE pages are written per second (0, or from 10 on)
 
-"N\\n" on TCP port 7070 is answered by "N WORD\\n", the word that the first half's page number N begins with. `word` says what
-it must be.
+"N\\n" on TCP port 7070 is answered by "N WORD SECONDS\\n", the word that the first half's page number N begins with (`word`
+says what it must be), and the processor's clock, which goes on across kernels.
 """
 
+import ctypes
 import mmap
 import random
 import socketserver
@@ -47,11 +48,31 @@ def write(memory, rate):
         time.sleep(PERIOD)
 
 
+class Clock:
+    """The processor's time stamp counter, in seconds; its frequency is measured once."""
+
+    # rdtsc; shl $32, %rdx; or %rdx, %rax; ret
+    CODE = b"\x0f\x31\x48\xc1\xe2\x20\x48\x09\xd0\xc3"
+    MEASURE = 1  # seconds
+
+    def __init__(self):
+        self._code = mmap.mmap(-1, PAGE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+        self._code.write(self.CODE)
+        self._read = ctypes.CFUNCTYPE(ctypes.c_uint64)(ctypes.addressof(ctypes.c_char.from_buffer(self._code)))
+        ticks, began = self._read(), time.monotonic()
+        time.sleep(self.MEASURE)
+        self._frequency = (self._read() - ticks) / (time.monotonic() - began)
+
+    def now(self):
+        return self._read() / self._frequency
+
+
 class Answer(socketserver.StreamRequestHandler):
     def handle(self):
         for line in self.rfile:
             page = int(line)
-            self.wfile.write(b"%d %d\n" % (page, WORD.unpack_from(self.server.memory, page * PAGE)[0]))
+            found = WORD.unpack_from(self.server.memory, page * PAGE)[0]
+            self.wfile.write(b"%d %d %.6f\n" % (page, found, self.server.clock.now()))
 
 
 class Server(socketserver.ThreadingTCPServer):
@@ -65,7 +86,7 @@ def main():
     fill(memory)
     threading.Thread(target=write, args=(memory, rate), daemon=True).start()
     with Server(("", PORT), Answer) as server:
-        server.memory = memory
+        server.memory, server.clock = memory, Clock()
         server.serve_forever()
 
 
