@@ -18,29 +18,30 @@
  * Memory that is reserved and that nobody else refers to. The stub has reserved it, if the table's state says so; but a
  * table of an earlier boot may say so as well, whose frames are anybody's by now.
  */
-static bool is_reserved_frame(u64 frame)
+static bool is_reserved_page(struct page *page)
 {
-	struct page *page;
-
-	if (!pfn_valid(frame))
-		return false;
-	page = pfn_to_page(frame);
 	return PageReserved(page) && page_count(page) == 1;
 }
 
 static bool is_reserved_run(u64 run)
 {
-	u64 first = kup_run_first(run), frames = kup_run_frames(run), i;
+	u64 first = kup_run_first(run), frames = kup_run_frames(run), frame, end;
 
 	if (!frames || first < KUP_LOWEST || kup_run_end(run) > 1ull << (MAX_PHYSMEM_BITS - PAGE_SHIFT) ||
 	    region_intersects(first << PAGE_SHIFT, frames << PAGE_SHIFT, IORESOURCE_SYSTEM_RAM, IORES_DESC_NONE) !=
 		    REGION_INTERSECTS)
 		return false;
-	for (i = 0; i < frames; i++) {
-		if (!is_reserved_frame(first + i))
+	/* Of a subsection, all frames have a struct page or none. This is part of the outage: all that is kept comes by here. */
+	for (frame = first; frame < first + frames;) {
+		struct page *page;
+
+		if (!pfn_valid(frame))
 			return false;
-		if (!(i % 4096))
-			cond_resched();
+		end = min_t(u64, ALIGN(frame + 1, PAGES_PER_SUBSECTION), first + frames);
+		for (page = pfn_to_page(frame); frame < end; frame++, page++)
+			if (!is_reserved_page(page))
+				return false;
+		cond_resched();
 	}
 	return true;
 }

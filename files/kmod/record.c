@@ -207,6 +207,7 @@ static int judge_entry(pte_t pte, u32 flags)
 struct taken {
 	struct page *pages[PTRS_PER_PTE];
 	unsigned int number;
+	bool is_row; /* they follow each other, and only the first one is in `pages` */
 	int error;          /* of the page behind these, perhaps ELSEWHERE */
 	unsigned long behind; /* -EFAULT: where that ends */
 };
@@ -221,9 +222,10 @@ static void take_huge(struct taken *taken, pmd_t pmd, unsigned long address, uns
 	taken->behind = end;
 	if (taken->error)
 		return;
-	folio_ref_add(page_folio(pmd_page(pmd)), (end - address) / PAGE_SIZE);
-	for (; address < end; address += PAGE_SIZE)
-		taken->pages[taken->number++] = pmd_page(pmd) + (address & ~PMD_MASK) / PAGE_SIZE;
+	taken->pages[0] = pmd_page(pmd) + (address & ~PMD_MASK) / PAGE_SIZE;
+	taken->number = (end - address) / PAGE_SIZE;
+	taken->is_row = true;
+	folio_ref_add(page_folio(pmd_page(pmd)), taken->number);
 }
 
 static void take_small(struct taken *taken, const pte_t *pte, unsigned long address, unsigned long end, u32 flags)
@@ -254,6 +256,7 @@ static void take_pages(struct mm_struct *mm, unsigned long address, unsigned lon
 	pte_t *pte;
 
 	taken->number = 0;
+	taken->is_row = false;
 	taken->error = 0;
 	if (!pmd || pmd_none(*pmd)) {
 		taken->error = -ENODATA;
@@ -276,14 +279,19 @@ static void take_pages(struct mm_struct *mm, unsigned long address, unsigned lon
 	pte_unmap_unlock(pte, lock);
 }
 
+static struct page *taken_page(const struct taken *taken, unsigned int i)
+{
+	return taken->is_row ? taken->pages[0] + i : taken->pages[i];
+}
+
 /* How many pages from number `i` on lie in a row, where they can be kept; or 1. */
 static unsigned int row_of(const struct kup_session *session, const struct taken *taken, unsigned int i)
 {
-	unsigned int number = 1;
+	unsigned int number = taken->is_row ? taken->number - i : 1;
 
 	while (i + number < taken->number && taken->pages[i + number] == taken->pages[i] + number)
 		number++;
-	return is_kept_out(session, page_to_pfn(taken->pages[i]), number) ? 1 : number;
+	return is_kept_out(session, page_to_pfn(taken_page(taken, i)), number) ? 1 : number;
 }
 
 /* Takes over the references. */
@@ -297,7 +305,7 @@ static int record_pages(struct kup_session *session, struct kup_ppp_record *reco
 		struct page *page;
 
 		number = row_of(session, taken, i);
-		page = move(session, taken->pages[i]);
+		page = move(session, taken_page(taken, i));
 		error = page ? append_row(session, area, record->task, address, page_to_pfn(page), number) : -ENOMEM;
 		if (!error) {
 			record->pages += number;
@@ -310,7 +318,7 @@ static int record_pages(struct kup_session *session, struct kup_ppp_record *reco
 		number = 1;
 	}
 	for (; i < taken->number; i++)
-		put_page(taken->pages[i]);
+		put_page(taken_page(taken, i));
 	return error;
 }
 

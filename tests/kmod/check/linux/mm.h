@@ -37,6 +37,9 @@ struct page {
 #define PAGE_ALIGNED(address) (!((address) % PAGE_SIZE))
 #define MAX_PHYSMEM_BITS 46
 #define TASK_SIZE_MAX ((1ul << 47) - PAGE_SIZE)
+#define PAGES_PER_SUBSECTION 512
+#define ALIGN(n, d) (((n) + (d) - 1) / (d) * (d))
+#define min_t(type, a, b) ((type)(a) < (type)(b) ? (type)(a) : (type)(b))
 #define DIV_ROUND_UP(n, d) (((n) + (d) - 1) / (d))
 #define GFP_KERNEL 0
 
