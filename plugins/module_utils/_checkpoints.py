@@ -44,6 +44,8 @@ def begin(parts):
     deadline = time.monotonic() + PATIENCE
     for part in parts:
         part.ready(deadline)
+    for part in parts:
+        part.forget_writes()
 
 
 def freeze(parts):

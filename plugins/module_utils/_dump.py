@@ -20,6 +20,7 @@ from ._paths import RUNTIME
 _READY, _FREEZE, _DUMPED, _VERDICT = _PIPES = ("ready", "freeze", "dumped", "verdict")
 # Less than what files/node/hook holds a tree for.
 _HELD = 840
+_UNDOING = 60  # seconds
 
 
 class Dump:
@@ -77,7 +78,7 @@ class Dump:
                     return
             except BlockingIOError:
                 pass
-            if self._process.poll() is not None:
+            if self.ended:
                 complaint = _criu.complaint(self.directory, "dump", self._process.returncode)
                 raise KupError(f"CRIU could not dump {self.unit.name}: {complaint}")
             if time.monotonic() > deadline:
@@ -86,25 +87,32 @@ class Dump:
 
     def check(self):
         """:raises KupError: the tree may have gone on since; the images are not its state any more."""
-        if self._process.poll() is not None or time.monotonic() > self._frozen_until:
+        if self.ended or time.monotonic() > self._frozen_until:
             raise KupError(
                 f"{self.unit.name} was to be frozen until the jump, which took more than {_HELD} s or CRIU has ended; "
                 f"{self.directory}/dump.log may tell."
             )
 
+    @property
+    def ended(self):
+        """Whether CRIU has ended."""
+        return self._process.poll() is not None
+
     def let_go(self):
-        """Make CRIU undo its work on the tree; wait until it runs again."""
-        if self._process.poll() is None:
-            for pipe in (_FREEZE, _VERDICT):
-                os.write(self._pipes[pipe], b"go on\n")
-            try:
-                self._process.wait(timeout=60)
-            except subprocess.TimeoutExpired:
-                self._process.terminate()
-        # files/node/given-up takes them for a dump that is still to be told.
+        """Make CRIU undo its work on the tree; wait until it runs again.
+
+        One that is in the middle of its work is not ended: it alone can take its hands off the tree. It finds nobody to ask then,
+        and does the same (files/node/hook).
+        """
+        with contextlib.suppress(BlockingIOError):  # one that has not begun yet should not begin
+            os.read(self._pipes[_FREEZE], 64)
+        for pipe in (_FREEZE, _VERDICT):  # its hook may outlive it
+            os.write(self._pipes[pipe], b"go on\n")
         for name in _PIPES:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(f"{self.directory}/{name}")
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout=_UNDOING)
 
     @property
     def bytes(self):

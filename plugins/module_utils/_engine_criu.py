@@ -98,6 +98,9 @@ class Checkpoint:
         """Wait until nothing but `freeze` is missing; see `wait`."""
         self._dump.ready(deadline)
 
+    def forget_writes(self):
+        """Last of all before `freeze`, when all units are ready; see `approach`."""
+
     def freeze(self):
         """Freeze the tree and write its state."""
         self._dump.freeze()
@@ -113,6 +116,11 @@ class Checkpoint:
         :raises KupError: it will not be.
         """
         self._dump.wait(deadline)
+
+    @property
+    def ended(self):
+        """Whether the dump has ended, one way or the other; the tree is not frozen any more then."""
+        return self._dump.ended
 
     def check(self):
         """:raises KupError: the application may run again, what was dumped is not its state any more."""

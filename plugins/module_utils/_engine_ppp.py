@@ -21,6 +21,7 @@ from importlib.util import find_spec
 from . import _criu, _frames, _module, _paged, _pageddump, _smaps
 from ._errors import KupError
 from ._files import make_directory, read_text
+from ._units import Unit
 
 _FEATURE = "mem_dirty_track"
 _LAZY_FEATURE = "uffd-noncoop"
@@ -159,11 +160,10 @@ class Checkpoint(_pageddump.Checkpoint):
         with open(f"{parent}/inventory.img", "wb") as stream:
             stream.write(inventory(int(time.clock_gettime(time.CLOCK_BOOTTIME) * 1e6)))
 
-    def ready(self, deadline):
-        super().ready(deadline)
+    def forget_writes(self):
         # What is not written to from here on, CRIU takes for unchanged since its parent and does not read. The rest it reads for
         # nothing, so: as late as possible, but it looks at all page tables, so while the application serves.
-        for process in self.unit.processes:
+        for process in Unit(self.unit.name).processes:  # some may be new
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended
                 _forget_writes(process)
 

@@ -44,12 +44,15 @@ class Checkpoint(_engine_criu.Checkpoint):
         try:
             yield
         except KupError as error:
+            if not self.ended:  # it still holds its end of the stream
+                raise
             raise _paged.with_cause(self.server, str(error)) from error
 
     def let_go(self):
-        super().let_go()
+        # First: a CRIU that is in the middle of its work ends it then.
         if self.server:
             self.server.end()
+        super().let_go()
 
     def server_unit(self, source, needs=""):
         """The service that brings in the memory of a restore on demand, as `services` returns it.
