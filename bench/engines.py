@@ -4,8 +4,9 @@ The application holds memory and writes to half of it all the time (holder.py); 
 lives through all of it (asker.py). Prints for each size and engine the outage that the client saw and the node's own times, and leaves
 build/bench/engines.json and engines.png.
 
-The node's clock counts instructions, a nanosecond each, and the answers carry it: nothing on the host makes the outage longer
-or shorter (what caches and the TLB do is not seen). The same by the client's clock, which is the host's, is kept beside it.
+The node's clock counts instructions, a nanosecond each, and the answers carry it: the host's pace makes the outage neither longer
+nor shorter (what caches and the TLB do is not seen). Its waits do, for a disk above all, and kexec_s is worthless: the node's RTC
+is the host's clock. So nothing else may run on the host. The outage by the client's clock, which is the host's, is kept beside it.
 """
 
 import argparse

@@ -40,8 +40,6 @@ class Backstop:
                 part.approach()
             _checkpoints.examine(self.parts)  # what was found before has had time to change
             plan = _bootplan.Plan(self.number, self.parts, self._record)
-            for part in self.parts:
-                part.approach_again()
             _checkpoints.begin(self.parts)
             began = time.monotonic()
             _checkpoints.freeze(self.parts)

@@ -35,10 +35,12 @@ def prepare(record, engine, number):
 
 
 def begin(parts):
-    """Begin all dumps, up to the freeze.
+    """Copy once more, and begin all dumps, up to the freeze. The applications serve on.
 
     :raises KupError: one cannot be dumped. The caller lets go, then as well.
     """
+    for part in parts:
+        part.approach_again()
     for part in parts:
         part.begin()
     deadline = time.monotonic() + PATIENCE

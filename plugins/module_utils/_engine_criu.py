@@ -91,7 +91,7 @@ class Checkpoint:
         """The same once more, right before `begin`."""
 
     def begin(self):
-        """Begin the dump, up to the freeze: what comes from here on is waited for by whoever the application serves."""
+        """Begin the dump, up to the freeze; the application serves on."""
         self._dump = Dump(self.unit, self.findings, self.directory, *self.dump_options())
 
     def ready(self, deadline):
@@ -99,7 +99,7 @@ class Checkpoint:
         self._dump.ready(deadline)
 
     def forget_writes(self):
-        """Last of all before `freeze`, when all units are ready; see `approach`."""
+        """Last of all before `freeze`, when all units are ready: begin to track what is written."""
 
     def freeze(self):
         """Freeze the tree and write its state."""

@@ -58,8 +58,6 @@ def depart(record, target, phase):
             _checkpoints.examine(parts)  # what was found before has had time to change
         plan = _bootplan.Plan(number, parts, record, frames)
         os.sync()  # what others have dirtied is written while the applications still serve
-        for part in parts:
-            part.approach_again()
         _checkpoints.begin(parts)
         _timeline.mark("freeze")
         _checkpoints.freeze(parts)
