@@ -26,6 +26,10 @@ SLOW_STEPS = 20
 # Run by their names only: together they would take half an hour more. update-12 drains, too, with the oldest CRIU.
 ON_REQUEST = ("drain", "frames")
 
+# How a failed step of a scenario begins to say why, and how much of it the summary repeats.
+REASON = "fatal: "
+REASON_LINES, REASON_COLUMNS = 16, 400
+
 # The line that Ansible prints before each step of a scenario.
 STEP = re.compile(r"^(?:TASK|RUNNING HANDLER) \[(.+)\] \*+")
 
@@ -243,6 +247,31 @@ def run_all(wanted: list[Check]) -> list[Outcome]:
             raise
 
 
+def reason(log: Path) -> list[str]:
+    """What a failed check said last: from its last failed step on, else its last lines.
+
+    The summary repeats it, for where only the end of the output is kept.
+    """
+    lines = [line[:REASON_COLUMNS] for line in log.read_text(errors="replace").splitlines()]
+    failed = max((number for number, line in enumerate(lines) if line.startswith(REASON)), default=None)
+    if failed is None:
+        return lines[-REASON_LINES:]
+    heading = next((line for line in reversed(lines[:failed]) if STEP.match(line)), "")
+    # The result's keys are sorted, and before its message is what was asked for.
+    said = next((number for number in range(failed, len(lines)) if lines[number].startswith("    msg:")), failed + 1)
+    return [heading, lines[failed], *lines[said : said + REASON_LINES]]
+
+
+def consoles(scenario: str) -> list[str]:
+    """The last lines of the consoles of a scenario's nodes: a kernel that does not answer any more has said why there."""
+    found = sorted((REPO / "build" / "logs" / f"mol-{scenario}").glob("*.serial.log"))
+    return [
+        f"{path.stem}: {line[:REASON_COLUMNS]}"
+        for path in found
+        for line in path.read_text(errors="replace").splitlines()[-3:]
+    ]
+
+
 def report(outcomes: list[Outcome], wall: float) -> None:
     slow = sorted((step for outcome in outcomes for step in outcome.steps), key=lambda step: -step.seconds)
     if slow:
@@ -261,6 +290,15 @@ def report(outcomes: list[Outcome], wall: float) -> None:
         if times:
             print(f"  {sum(times):7.1f} s  {part}")
     print(f"  {wall:7.1f} s  all, from beginning to end")
+
+    for outcome in outcomes:
+        if not outcome.passed:
+            print(
+                f"\nThe log of {outcome.check.name} says:",
+                *reason(outcome.check.log),
+                *consoles(outcome.check.name),
+                sep="\n  ",
+            )
 
     passed = sum(outcome.passed for outcome in outcomes)
     # Alone on its line: what runs CI reads it.
