@@ -1023,6 +1023,15 @@ static int watch_all(struct server *server)
 	return 0;
 }
 
+/* Whether a predecessor was killed after its work: the journal is gone, and the service manager has the listening socket yet. */
+static bool is_over(const struct server *server)
+{
+	for (size_t i = 0; i < server->received_count; i++)
+		if (!strcmp(server->received[i].name, LISTENER_NAME))
+			return access(server->options->journal, F_OK) && errno == ENOENT;
+	return false;
+}
+
 /* Anew, or where a predecessor ended. */
 static int start(struct server *server)
 {
@@ -1070,10 +1079,12 @@ static int tell_drained(struct server *server)
 	return fflush(stdout) ? -1 : 0;
 }
 
-/* What is left of this process for others: nothing. */
+/*
+ * What is left of this process for others: nothing. The service manager drops the listening socket with the service; a process that
+ * it starts in between learns from it that there is nothing to do.
+ */
 static void clean_up(struct server *server)
 {
-	notify_forget(LISTENER_NAME);
 	notify_forget(CONNECTION_NAME);
 	(void)unlink(server->options->socket);
 	(void)unlink(server->options->journal);
@@ -1139,7 +1150,10 @@ int serve(const struct serve_options *options)
 	if (server.epoll < 0) {
 		fail_errno("no epoll descriptor");
 	} else if (!open_snapshot(&server)) {
-		if (!start(&server)) {
+		if (is_over(&server)) {
+			notify("READY=1");
+			code = faccessat(server.images_dir, DRAINED_FILE, F_OK, 0) ? EXIT_DAMAGED : EXIT_OK;
+		} else if (!start(&server)) {
 			notify("READY=1");
 			code = finish(&server, run(&server));
 		} else if (server.restore_failed) {

@@ -147,8 +147,10 @@ class Trial:
             kills += done.returncode == 0
         wait_until(drained.exists, "the end of paged serve")
         print(f"criu_test: restored in {seconds:.2f} s, {kills} kills,", drained.read_text().strip())
+        # The last kill may have come so late that it is started once more to find all done.
+        show = ["systemctl", "show", "--property=ActiveState", "--value", unit]
         wait_until(
-            lambda: subprocess.run(["systemctl", "--quiet", "is-active", unit], check=False).returncode,
+            lambda: subprocess.run(show, check=True, capture_output=True, text=True).stdout.strip() == "inactive",
             "the unit's end",
         )
 
