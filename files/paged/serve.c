@@ -63,6 +63,8 @@ struct server {
 	int epoll;
 	int listener;
 	int connection;
+	/* CRIU is at home where this process is, and so is the tree: a process id means the same here. */
+	bool ids_are_ours;
 	/* By number. */
 	struct task **tasks;
 	uint32_t task_count;
@@ -493,10 +495,21 @@ static void close_connection(struct server *server)
 	notify_forget(CONNECTION_NAME);
 }
 
+/* A tree that has a namespace of its own has a process 1. */
+static bool are_ids_ours(const struct server *server, int32_t peer)
+{
+	struct stat ours, theirs;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/pid", peer);
+	return !stat("/proc/self/ns/pid", &ours) && !stat(path, &theirs) && ours.st_dev == theirs.st_dev &&
+	       ours.st_ino == theirs.st_ino && faccessat(server->images_dir, "core-1.img", F_OK, 0);
+}
+
 /*
- * Start time of the process that CRIU means. It names it by the id in the process's own namespace: only if that is one
- * of CRIU's children, or of who has started CRIU (--restore-sibling), is it the same process here. Else 0: not to be
- * killed.
+ * Start time of the process that CRIU means. It names it by the id in the process's own namespace: that is the same process here
+ * if it is one of CRIU's children, or of who has started CRIU (--restore-sibling). Whoever reads the message late, with CRIU gone,
+ * must have seen before that the ids are those of this namespace. Else 0: not to be killed.
  */
 static uint64_t restored_start_time(const struct server *server, int32_t pid)
 {
@@ -512,6 +525,8 @@ static uint64_t restored_start_time(const struct server *server, int32_t pid)
 	for (int32_t at = pid; at > 1; at = process_parent(at))
 		if (at == peer.pid || (at == starter && at != pid))
 			return start_time;
+	if (server->ids_are_ours && !process_start_time(peer.pid))
+		return start_time;
 	note("process %d is not one that process %d has restored here: it cannot be ended if pages are lost", pid, peer.pid);
 	return 0;
 }
@@ -598,6 +613,7 @@ static void accept_connection(struct server *server)
 		     server->options->socket);
 		return;
 	}
+	server->ids_are_ours = are_ids_ours(server, peer.pid);
 	if ((notify_available() && notify_store(fd, CONNECTION_NAME)) || watch(server, fd, SOURCE_CONNECTION, 0))
 		return;
 	server->connection = fd;

@@ -7,6 +7,7 @@
 #include <linux/userfaultfd.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -394,26 +395,65 @@ static void spoil(uint64_t address)
 	close(fd);
 }
 
-/* The area of the snapshot, empty, in the hands of a daemon that was told of it. Returns the daemon's pid, and its socket. */
-static pid_t serve_area(int *socket_fd)
+/* How many descriptors the process waits for. */
+static int watched_by(pid_t pid)
+{
+	char path[64], line[256];
+	int count = 0;
+
+	for (int fd = 3; fd < 32; fd++) {
+		FILE *file;
+
+		snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", pid, fd);
+		file = fopen(path, "r");
+		while (file && fgets(line, sizeof(line), file))
+			count += !strncmp(line, "tfd:", 4);
+		if (file)
+			fclose(file);
+	}
+	return count;
+}
+
+/* Its socket, and the connection that it has accepted. */
+static void stop_when_connected(pid_t serve)
+{
+	for (int i = 0; watched_by(serve) < 2; i++) {
+		CHECK(i < 2000);
+		usleep(2000);
+	}
+	CHECK(!kill(serve, SIGSTOP));
+}
+
+/*
+ * The area of the snapshot, empty, in the hands of a daemon that was told of it, by somebody else who has ended before the daemon
+ * comes to read it if `late`. Returns the daemon's pid, and its socket.
+ */
+static pid_t serve_area(int *socket_fd, bool late)
 {
 	struct uffdio_register area = { .range = { .start = BASE, .len = PAGES * PAGE }, .mode = UFFDIO_REGISTER_MODE_MISSING };
 	struct uffdio_api api = { .api = UFFD_API };
 	int uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
 	uint32_t finished = 0x52535446;
 	int32_t hello = getpid();
-	pid_t pid;
+	pid_t pid, criu = 0;
 
 	CHECK(uffd >= 0 && !ioctl(uffd, UFFDIO_API, &api));
 	CHECK(mmap((void *)BASE, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) ==
 	      (void *)BASE);
 	CHECK(!ioctl(uffd, UFFDIO_REGISTER, &area));
 	pid = start_serve(store);
-	*socket_fd = connect_serve();
-	send_bytes(*socket_fd, &hello, 4);
-	send_descriptor(*socket_fd, uffd);
+	if (!late || !(criu = fork())) {
+		*socket_fd = connect_serve();
+		if (late)
+			stop_when_connected(pid);
+		send_bytes(*socket_fd, &hello, 4);
+		send_descriptor(*socket_fd, uffd);
+		send_bytes(*socket_fd, &finished, 4);
+		if (late)
+			_exit(0);
+	}
 	close(uffd);
-	send_bytes(*socket_fd, &finished, 4);
+	CHECK(!late || (criu > 0 && !exit_code(criu) && !kill(pid, SIGCONT)));
 	return pid;
 }
 
@@ -426,7 +466,7 @@ static void test_spoilt_page(void)
 	int fd;
 
 	spoil(BASE + 7 * PAGE);
-	pid = serve_area(&fd);
+	pid = serve_area(&fd, false);
 	CHECK(exit_code(pid) == 3 && !close(fd));
 	signal(SIGBUS, on_bus_error);
 	for (uint64_t i = 0; i < PAGES; i++) {
@@ -460,8 +500,8 @@ static void forget_poison(void)
 	CHECK(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0));
 }
 
-/* Where the kernel cannot poison a page, the process is killed before it could read zeros. */
-static void test_spoilt_page_without_poison(void)
+/* Where the kernel cannot poison a page, the process is killed before it could read zeros; also when CRIU is not there any more. */
+static void test_spoilt_page_without_poison(bool late)
 {
 	uint64_t page[PAGE / 8];
 	pid_t application = fork();
@@ -475,7 +515,7 @@ static void test_spoilt_page_without_poison(void)
 		spoil(BASE + 7 * PAGE);
 		signal(SIGBUS, SIG_DFL);
 		forget_poison();
-		serve_area(&fd);
+		serve_area(&fd, late);
 		for (uint64_t i = 0; i < PAGES; i++) {
 			fill(page, BASE + i * PAGE);
 			CHECK(!memcmp((void *)(BASE + i * PAGE), page, PAGE));
@@ -587,7 +627,8 @@ int main(int argc, char **argv)
 	test_locked();
 	test_connections();
 	test_spoilt_page();
-	test_spoilt_page_without_poison();
+	test_spoilt_page_without_poison(false);
+	test_spoilt_page_without_poison(true);
 	snprintf(command, sizeof(command), "rm -rf %s", directory);
 	return system(command) ? 1 : 0;
 }
