@@ -89,7 +89,7 @@ static int fill(void __user *argument)
 
 	if (copy_from_user(&value, argument, sizeof(value)))
 		return -EFAULT;
-	if (session.state != KUP_PPP_ATTACHED && session.state != KUP_PPP_RUNNING)
+	if (session.state != KUP_PPP_ATTACHED && session.state < KUP_PPP_STARTED)
 		return -EBUSY;
 	error = kup_fill(&session, &value);
 	return copy_to_user(argument, &value, sizeof(value)) ? -EFAULT : error;
@@ -102,7 +102,7 @@ static int release(void __user *argument)
 
 	if (copy_from_user(&value, argument, sizeof(value)))
 		return -EFAULT;
-	if (session.state != KUP_PPP_ATTACHED && session.state != KUP_PPP_RUNNING && session.state != KUP_PPP_REARMED)
+	if (session.state < KUP_PPP_ATTACHED)
 		return -EBUSY;
 	error = kup_release(&session, &value);
 	if (error)
@@ -115,16 +115,24 @@ static int rearm(void)
 {
 	if (session.state != KUP_PPP_ATTACHED)
 		return -EBUSY;
-	/* The digest does not cover it. The next kernel takes the table as if it were new. */
-	session.table->state = 0;
+	/* The table is as if it were new since it was attached. */
 	session.state = KUP_PPP_REARMED;
 	pr_info("table is armed for another start\n");
 	return 0;
 }
 
-static int hand_over(void)
+static int started(void)
 {
 	if (session.state != KUP_PPP_ATTACHED)
+		return -EBUSY;
+	session.table->state = KUP_TABLE_RESERVED ^ session.table->nonce;
+	session.state = KUP_PPP_STARTED;
+	return 0;
+}
+
+static int hand_over(void)
+{
+	if (session.state != KUP_PPP_STARTED)
 		return -EBUSY;
 	kup_hand_over(&session);
 	return 0;
@@ -186,6 +194,9 @@ static long control(struct file *file, unsigned int command, unsigned long argum
 		break;
 	case KUP_PPP_REARM:
 		error = rearm();
+		break;
+	case KUP_PPP_START:
+		error = started();
 		break;
 	case KUP_PPP_HAND_OVER:
 		error = hand_over();
@@ -251,10 +262,16 @@ static int __init start(void)
 	error = misc_register(&device);
 	if (session.state == KUP_PPP_ATTACHED) {
 		/* Without the device nobody could bind or release; another try finds the frames still reserved. */
-		if (error)
+		if (error) {
 			kup_forget(&session);
-		else
+		} else {
 			hold();
+			/*
+			 * The digest does not cover it. A kernel that takes over from a panic takes the table as if it were new, up to
+			 * START.
+			 */
+			session.table->state = 0;
+		}
 	}
 	return error;
 }

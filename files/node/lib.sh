@@ -11,7 +11,7 @@ lib=/usr/local/lib/kup
 tries_max=5
 
 # Values of the record, each as a shell variable of the same name in capitals.
-PHASE='' REASON='' ID='' IMAGES='' KERNEL_OLD='' KERNEL_NEW='' CHECKPOINT='' BACKSTOP='' UNITS='' PANIC=''
+PHASE='' REASON='' ID='' IMAGES='' KERNEL_OLD='' KERNEL_NEW='' CHECKPOINT='' BACKSTOP='' UNITS='' PANIC='' CRASHKERNEL=''
 if [ -r $state/record ]; then
 	# shellcheck disable=SC1091
 	. $state/record
@@ -89,8 +89,27 @@ overcommit_back() {
 	/usr/lib/systemd/systemd-sysctl --prefix=/vm/overcommit_memory || :
 }
 
-# calm_down: what is a panic during an update is none after it (plugins/module_utils/_panic.py)
+# initial_apicid: number of the processor that this kernel was started on
+initial_apicid() {
+	sed -n 's/^initial apicid[[:space:]]*: //p' /proc/cpuinfo | head -n 1
+}
+
+# load_old OPTIONS IMAGE LINE [WORD...]: load the preserved kernel by kexec(8), an IMAGE and the command line LINE of its place
+load_old() {
+	old=$state/kernels/$KERNEL_OLD how=$1 image=$2 line=$3
+	shift 3
+	[ ! -e "$old/initrd" ] || how="$how --initrd=$old/initrd"
+	# shellcheck disable=SC2086  # several words
+	kexec $how "$old/$image" --command-line="$(cat "$old/$line")${*:+ $*}"
+}
+
+# calm_down: what is a panic during an update is none after it, nor does one land in the preserved kernel
+# (plugins/module_utils/_panic.py, _crashkernel.py)
 calm_down() {
+	if [ -n "$CRASHKERNEL" ] && [ "$(uname -r)" = "$KERNEL_NEW" ]; then
+		kexec --load-panic --unload || :
+		echo 0 >/sys/kernel/kexec_crash_size || :
+	fi
 	for setting in $PANIC; do
 		echo "${setting#*=}" >"/proc/sys/kernel/${setting%%=*}" || :
 	done

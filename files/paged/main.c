@@ -25,6 +25,7 @@ static const char usage[] =
 	"  paged keep --images-dir DIR --socket-fd N [--lazy]      the dump\n"
 	"  paged layout | drop                                     after it, or nothing of it\n"
 	"  paged bind --images-dir DIR                             the restored tree stands still\n"
+	"  paged start                                             it is about to run: no other kernel takes the frames now\n"
 	"  paged hand-over                                         it runs, and gets its pages by serve --frames\n"
 	"  paged release | abandon | rearm | status                it has all; it never will; another kernel is to try\n";
 
@@ -110,7 +111,7 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 }
 
 /* Those that need no option. */
-static const char *const device_faces[] = { "layout", "drop", "hand-over", "release", "abandon", "rearm", "status" };
+static const char *const device_faces[] = { "layout", "drop", "start", "hand-over", "release", "abandon", "rearm", "status" };
 
 static int complain(void)
 {

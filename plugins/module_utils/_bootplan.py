@@ -10,7 +10,7 @@ record says so. Nothing of it is in /etc: once the record moves on, a ``systemct
     boot/N/restore/   units of a boot that has to restore checkpoint N
     boot/N/ahead/     drop-ins by which restores go before the rest of the early boot, unless they wait for its network
     boot/N/pages/     services that bring in memory after the restore, needed until it is in place
-    boot/N/trial/     units of the new kernel until commit: the deadline
+    boot/N/trial/     units of the new kernel until commit: the deadline, and the crash kernel
     boot/N/last-pid   the highest process id in use: the new boot counts from there
     boot/N/tries-UNIT how many boots have tried to restore it, a dot for each (files/node/restore)
     boot/N/frames     engine ppp: where the kept page frames are (`_frames.load`)
@@ -84,6 +84,7 @@ class Plan:
                 _ahead(f"{self.directory}/ahead", part.unit.name, others)
         _arrival(restore, [part.unit.name for part in parts])
         _deadline(f"{self.directory}/trial", record["COMMIT_TIMEOUT"])
+        _crash(f"{self.directory}/trial")
 
     def complete(self, sockets, threads):
         """Write the rest, while everything is frozen.
@@ -238,12 +239,31 @@ ExecStart=/bin/sh {RUNTIME}/arrived
         # It writes the record.
         f"""{_EARLY}
 Description=Go back because checkpointed applications could not be restored
-After=systemd-remount-fs.service
+# kexec(8) may be at work for only one.
+After=systemd-remount-fs.service kup-crash.service
 
 [Service]
 Type=oneshot
 ExecStart=/bin/sh {RUNTIME}/restore-failed
 """,
+    )
+
+
+def _crash(directory):
+    _unit_file(
+        directory,
+        "kup-crash.service",
+        # After kup-early, which attaches the frames that were kept.
+        f"""{_EARLY}
+Description=Load the old kernel as who takes over from a panic
+After=kup-early.service
+
+[Service]
+Type=oneshot
+TimeoutStartSec=20
+ExecStart=/bin/sh {RUNTIME}/arm-crash
+""",
+        "sysinit.target",
     )
 
 

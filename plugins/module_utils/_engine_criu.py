@@ -9,7 +9,7 @@ from __future__ import annotations
 import glob
 import os
 
-from . import _criu, _kexec
+from . import _crashkernel, _criu, _kexec
 from ._dump import Dump
 
 
@@ -54,9 +54,8 @@ def images_bytes(rss, shmem):
 
 def load(record, target):
     """Load the kernel ``target`` for the switch; returns a text for the next boot (`_bootplan`), or none."""
-    del record
     if not _kexec.loaded():
-        _kexec.load(target)
+        _kexec.load(target, _crashkernel.words(record, target))
     return ""
 
 

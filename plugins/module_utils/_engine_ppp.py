@@ -18,7 +18,7 @@ import struct
 import time
 from importlib.util import find_spec
 
-from . import _criu, _frames, _module, _paged, _pageddump, _smaps
+from . import _crashkernel, _criu, _frames, _kexec, _module, _paged, _pageddump, _smaps
 from ._errors import KupError
 from ._files import make_directory, read_text
 from ._units import Unit
@@ -101,7 +101,9 @@ def images_bytes(rss, shmem):
 
 def load(record, target):
     """See `_engine_criu.load`."""
-    return _frames.load(target, {record["KERNEL_OLD"], record["KERNEL_NEW"]})
+    kernels = {record["KERNEL_OLD"], record["KERNEL_NEW"]}
+    word = _crashkernel.words(record, target)
+    return _frames.load(target, kernels, word, _crashkernel.piece(_kexec.place(record["KERNEL_OLD"])) if word else 0)
 
 
 def seal(parts):

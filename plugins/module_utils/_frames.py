@@ -10,6 +10,7 @@ records them here and gives them back there (docs/ppp-module.md).
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 from . import _kernelimage, _kernels, _kexec, _loadwindow, _module, _paged
@@ -21,6 +22,8 @@ from ._run import run
 _IMAGE = "patched"
 # What the next kernel's memory management needs before it can use what the old kernel has left; and page tables.
 _BESIDE = 16 << 20
+# Where memory for a crash kernel lies, and to what it is aligned.
+_LOW, _ALIGNMENT = 4 << 30, 16 << 20
 
 
 def stage(release):
@@ -45,10 +48,12 @@ def stage(release):
     return True
 
 
-def load(target, others):
+def load(target, others, more="", piece=0):
     """Begin to keep frames, and load the kernel ``target`` so that it will know them.
 
     :param others: releases of kernels that may have to be started with the same frames.
+    :param more: words for its command line.
+    :param piece: bytes of memory that it should find in one piece, below 4 GiB.
     :returns: a text for the shell in the next boot: where they are, and where kernels may be loaded.
     :raises KupError: something refuses.
     """
@@ -57,10 +62,16 @@ def load(target, others):
     images = [f"{_kexec.place(release)}/{_IMAGE}" for release in {target, *others}]
     needed = max(_loadwindow.size(image, _kexec.initrd(os.path.dirname(image))) for image in images)
     first, last = _loadwindow.emptiest(_loadwindow.ram(), needed + _BESIDE)
-    table = _paged.ask("begin", "--keep-out", f"{first:x}-{last + 1:x}")["table"]
+    keep_out = [(first, last)]
+    if piece:
+        low = [(start, min(end, _LOW)) for start, end in _loadwindow.without(_loadwindow.ram(), (first, last))]
+        with contextlib.suppress(KupError):  # none is so large: it may find one above
+            keep_out.append(_loadwindow.emptiest(low, piece + _ALIGNMENT))
+    words = [word for start, end in keep_out for word in ("--keep-out", f"{start:x}-{end + 1:x}")]
+    table = _paged.ask("begin", *words)["table"]
     _kexec.unload()  # first, for the memory that the staged one takes
-    window = ["--kexec-syscall", f"--mem-min={first:#x}", f"--mem-max={last:#x}"]
-    run(_kexec.load_command(f"{_kexec.place(target)}/{_IMAGE}", window, f"kup_ppp.table={table}"))
+    window = _loadwindow.options((first, last))
+    run(_kexec.load_command(f"{_kexec.place(target)}/{_IMAGE}", window, f"{more} kup_ppp.table={table}".strip()))
     return f"TABLE='{table}'\nWINDOW='{' '.join(window)}'\n"
 
 

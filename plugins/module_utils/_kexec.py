@@ -17,6 +17,10 @@ from ._files import copy_file, make_directory, read_text, write_file
 from ._paths import KERNELS
 from ._run import run
 
+#: What `_crashkernel.room` puts on a command line. An address that nobody else asks for (0 means anywhere) tells it from an
+#: operator's own.
+CRASH_MEMORY = re.compile(r"crashkernel=\d+K@0")
+
 
 def obstacle():
     """Why this node cannot kexec: a sentence, or None."""
@@ -42,7 +46,8 @@ def command_line(current):
     """
     ours = {"ro", "rw", "quiet", *_panic.ALL_WORDS}
     words = [word for word in current.split() if not re.match(r"(BOOT_IMAGE|initrd|kup_ppp\.table)=", word)]
-    return " ".join([*(word for word in words if word not in ours), "rw", "quiet", *_panic.words()])
+    kept = [word for word in words if word not in ours and not CRASH_MEMORY.fullmatch(word)]
+    return " ".join([*kept, "rw", "quiet", *_panic.words()])
 
 
 def stage(release, initramfs):
@@ -104,14 +109,14 @@ def _host_only(release, path):
         copy_file(f"{scratch}/initrd", path)
 
 
-def load(release):
-    """Load a staged kernel for `execute`.
+def load(release, more=""):
+    """Load a staged kernel for `execute`, with ``more`` words on its command line.
 
     kexec_file_load is tried first (under Secure Boot the only way), then kexec_load.
 
     :raises KupError: kexec(8) refuses it.
     """
-    run(load_command(f"{place(release)}/vmlinuz", ["--kexec-syscall-auto"]))
+    run(load_command(f"{place(release)}/vmlinuz", ["--kexec-syscall-auto"], more))
 
 
 def load_command(image, options, more=""):

@@ -56,6 +56,11 @@ def size(image, initrd=None, runs=0):
     return kernel + (os.path.getsize(initrd) if initrd else 0) + runs * _REGION + _BESIDE
 
 
+def options(window):
+    """Words that make kexec(8) load into ``window`` (first byte, last byte)."""
+    return ["--kexec-syscall", f"--mem-min={window[0]:#x}", f"--mem-max={window[1]:#x}"]
+
+
 def occupied(window, flags="/proc/kpageflags"):
     """Number of pages in ``window`` (first byte, last byte) that hold processes' own memory."""
     first, last = (address // _PAGE for address in window)
@@ -68,6 +73,13 @@ def occupied(window, flags="/proc/kpageflags"):
 def emptiest(ranges, needed):
     """The one of several windows (see `choose`) that the fewest pages of processes lie in."""
     return min((choose(ranges, needed) for _lot in range(_LOTS)), key=occupied)
+
+
+def without(ranges, window):
+    """``ranges`` of memory without ``window`` (first byte, last byte)."""
+    first, last = window
+    parts = [part for start, end in ranges for part in ((start, min(end, first)), (max(start, last + 1), end))]
+    return [(start, end) for start, end in parts if start < end]
 
 
 def choose(ranges, needed, draw=secrets.randbelow):

@@ -15,6 +15,8 @@ BOOT = STATE + "/boot"
 MEMORY = STATE + "/memory.json"
 NUMBERS = STATE + "/numbers.json"
 IMAGES = STATE + "/images"
+# What a kernel on trial said before it panicked; kept until the next update.
+PANIC_LOG = STATE + "/panic.log"
 
 # Installed by the role kup_checkpoint: this library and the shell beside it.
 RUNTIME = "/usr/local/lib/kup"

@@ -54,6 +54,7 @@ _KEYS = (
     "IMAGES",
     "BYTES",
     "PANIC",
+    "CRASHKERNEL",
     "RESTORE_TIMEOUT",
     "COMMIT_TIMEOUT",
     "OWNER",

@@ -6,14 +6,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import time
 
-from . import _bootloader, _criu, _engines, _flow, _hold, _kernels, _kexec, _panic, _record, _timeline
+from . import _bootloader, _crashkernel, _criu, _engines, _flow, _hold, _kernels, _kexec, _panic, _record, _timeline
 from ._errors import KupError
 from ._files import make_directory
-from ._paths import BOOT, KERNELS, MEMORY, NUMBERS, RUN, STATE
+from ._paths import BOOT, KERNELS, MEMORY, NUMBERS, PANIC_LOG, RUN, STATE
 from ._run import run
 
 
@@ -36,20 +37,25 @@ def stage(target, units, settings, *, initramfs, owner):
     for kernel in (old, target):
         changed = _kexec.stage(kernel, initramfs) or changed
         changed = engine.stage(kernel) or changed
+    changed = _crashkernel.stage(_kexec.place(old)) or changed
     _drop_other_kernels((old, target))
     fresh = _fresh(target, units, old, settings)
     record = _record.load()
     same = _is_prepared(record, fresh)
+    if not same:
+        record = _record.Record(fresh, ID=time.strftime("%Y%m%dT%H%M%S", time.gmtime()), STARTED=str(int(time.time())))
+        record["CRASHKERNEL"] = _crashkernel.room(_kexec.place(old))
     if not same or not _kexec.loaded():
         # The preserved kernel first: loading is the proof that it can be. The target stays loaded.
         _kexec.unload()
         _kexec.load(old)
         _kexec.unload()
-        _kexec.load(target)
+        _kexec.load(target, _crashkernel.words(record, target))
         changed = True
     if not same:
-        record = _record.Record(fresh, ID=time.strftime("%Y%m%dT%H%M%S", time.gmtime()), STARTED=str(int(time.time())))
         _timeline.begin()
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(PANIC_LOG)
     record["PANIC"] = _panic.settings()
     _record.renew(record, owner)
     _record.advance(record, "prepared")
@@ -106,6 +112,7 @@ def commit(dry=False):
     _flow.refuse()
     if dry:
         return True
+    _crashkernel.disarm(record)  # first: what panics from here on is not to be taken back
     run(["systemctl", "stop", "kup-deadline.timer", "kup-deadline.service"])
     run(["systemctl", "reset-failed", "kup-deadline.service"], check=False)  # its tries may be used up
     _panic.put_back(record["PANIC"])  # before the boot loader's default is the new kernel
@@ -163,7 +170,9 @@ def forget(record, dry=False):
     if begun and not dry:
         _record.advance(record, "aborted", "released before the switch")
     cleaned = record["PHASE"] in ("aborted", "fell_back") and clean_up(record, dry)
-    kept = [KERNELS, BOOT, MEMORY, NUMBERS] + ([f"{record['IMAGES']}/{record['ID']}"] if record["ID"] else [])
+    kept = [KERNELS, BOOT, MEMORY, NUMBERS, PANIC_LOG] + (
+        [f"{record['IMAGES']}/{record['ID']}"] if record["ID"] else []
+    )
     left = [path for path in kept if os.path.exists(path)]
     for path in left if not dry else ():
         if os.path.isdir(path):

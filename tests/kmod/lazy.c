@@ -182,11 +182,14 @@ void fill_tasks(int device, const pid_t *tasks, void (*when_stopped)(void))
 	stopped = owner.filled;
 	second_time(&owner, &heir);
 	when_stopped();
+	refused(device, KUP_PPP_HAND_OVER, NULL, EBUSY, "HAND_OVER before START");
+	require(!ioctl(device, KUP_PPP_START), "START");
+	refused(device, KUP_PPP_START, NULL, EBUSY, "a second START");
+	refused(device, KUP_PPP_REARM, NULL, EBUSY, "REARM after START");
 	require(!pthread_create(&thread, NULL, serve_faults, &owner), "thread");
 	require(!kill(tasks[0], SIGCONT), "the first task to go on");
 	require(!ioctl(device, KUP_PPP_HAND_OVER), "HAND_OVER");
 	refused(device, KUP_PPP_HAND_OVER, NULL, EBUSY, "a second HAND_OVER");
-	refused(device, KUP_PPP_REARM, NULL, EBUSY, "REARM after HAND_OVER");
 	/* It has begun with the first late area, page by page. Now others come in between. */
 	while (owner.faults < 100)
 		usleep(1000);

@@ -10,7 +10,7 @@ from ansible_collections.kup.fleet.plugins.module_utils._record import Record
 @pytest.fixture
 def node(tmp_path, monkeypatch):
     """A node's state with all that an update can leave: its directory, and the record of a failed one."""
-    for name in ("KERNELS", "BOOT", "MEMORY", "NUMBERS"):
+    for name in ("KERNELS", "BOOT", "MEMORY", "NUMBERS", "PANIC_LOG"):
         monkeypatch.setattr(_transaction, name, str(tmp_path / name.lower()))
     monkeypatch.setattr(_flow, "RUN", str(tmp_path / "run"))
     monkeypatch.setattr(_record, "RECORD", str(tmp_path / "record"))
@@ -61,6 +61,6 @@ def test_an_update_under_way_is_left_alone(node, phase):
 
 
 def test_a_node_without_an_update_has_nothing(tmp_path, monkeypatch):
-    for name in ("KERNELS", "BOOT", "MEMORY", "NUMBERS"):
+    for name in ("KERNELS", "BOOT", "MEMORY", "NUMBERS", "PANIC_LOG"):
         monkeypatch.setattr(_transaction, name, str(tmp_path / name.lower()))
     assert not _transaction.forget(Record())
