@@ -15,7 +15,7 @@ from ansible.plugins.action import ActionBase
 from ansible_collections.kup.fleet.plugins.module_utils import _plan
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 
-_WANTED = ("kernel", "units", "engine", "rounds_max", "freeze_target", "batches", "max_failed")
+_WANTED = ("kernel", "units", "engine", "rounds_max", "freeze_target", "batches", "max_failed", "watch_interval")
 
 
 class ActionModule(ActionBase):

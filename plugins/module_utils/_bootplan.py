@@ -10,7 +10,7 @@ record says so. Nothing of it is in /etc: once the record moves on, a ``systemct
     boot/N/restore/   units of a boot that has to restore checkpoint N
     boot/N/ahead/     drop-ins by which restores go before the rest of the early boot, unless they wait for its network
     boot/N/pages/     services that bring in memory after the restore, needed until it is in place
-    boot/N/trial/     units of the new kernel until commit: the deadline, and the crash kernel
+    boot/N/trial/     units of the new kernel until commit: the deadline, the watch, and the crash kernel
     boot/N/last-pid   the highest process id in use: the new boot counts from there
     boot/N/tries-UNIT how many boots have tried to restore it, a dot for each (files/node/restore)
     boot/N/frames     engine ppp: where the kept page frames are (`_frames.load`)
@@ -85,6 +85,8 @@ class Plan:
         _arrival(restore, [part.unit.name for part in parts])
         _deadline(f"{self.directory}/trial", record["COMMIT_TIMEOUT"])
         _crash(f"{self.directory}/trial")
+        if int(record["WATCH_INTERVAL"] or 0):
+            _watch(f"{self.directory}/trial", record["WATCH_INTERVAL"])
 
     def complete(self, sockets, threads):
         """Write the rest, while everything is frozen.
@@ -298,5 +300,34 @@ RestartSec=30
 KillMode=process
 ExecStart={RUNTIME}/node fallback "nobody committed within {commit_timeout} s"
 ExecStopPost=/bin/sh {RUNTIME}/given-up
+""",
+    )
+
+
+def _watch(directory, interval):
+    _unit_file(
+        directory,
+        "kup-watch.timer",
+        f"""
+[Unit]
+Description=Judge a kernel update on trial again and again
+
+[Timer]
+OnActiveSec={interval}
+OnUnitInactiveSec={interval}
+AccuracySec=1s
+""",
+        "timers.target",
+    )
+    _unit_file(
+        directory,
+        "kup-watch.service",
+        f"""
+[Unit]
+Description=Judge a kernel update on trial
+
+[Service]
+Type=oneshot
+ExecStart={RUNTIME}/node watch
 """,
     )

@@ -10,7 +10,8 @@ import json
 import os
 import time
 
-from . import _kernels, _record, _timeline
+from . import _kernels, _lock, _record, _switch, _timeline
+from ._errors import KupError
 from ._files import read_text
 from ._paths import MEMORY, RUN, RUNTIME
 from ._run import run
@@ -36,6 +37,22 @@ def start(unit, arguments):
     properties = ["Type=exec", "KillMode=process", f"ExecStopPost=/bin/sh {RUNTIME}/given-up"]
     options = ["--quiet", f"--unit={unit}", *(f"--property={text}" for text in properties)]
     run(["systemd-run", *options, "--", f"{RUNTIME}/node", *arguments])
+
+
+def go_back(reason, owner="", committed=False):
+    """Start the way back to the preserved kernel, for ``reason``; returns as soon as it runs.
+
+    :param owner: the run that asks; a node that another run works on is refused.
+    :param committed: also from a kernel that is not on trial any more.
+    :raises KupError: there is no way back, or somebody else is at work on the node.
+    """
+    with _lock.exclusive():
+        record = _record.take(owner) if owner else _record.load()
+    verb, phases = ("return", _record.RETURNABLE) if committed else ("fallback", _record.UNDECIDED)
+    sentence = _switch.obstacle(record, phases)
+    if sentence:
+        raise KupError(sentence)
+    start(FALLBACK, [verb, reason])
 
 
 def status():

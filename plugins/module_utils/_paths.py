@@ -14,6 +14,7 @@ KERNELS = STATE + "/kernels"
 BOOT = STATE + "/boot"
 MEMORY = STATE + "/memory.json"
 NUMBERS = STATE + "/numbers.json"
+CHECKS = STATE + "/checks.json"
 IMAGES = STATE + "/images"
 # What a kernel on trial said before it panicked; kept until the next update.
 PANIC_LOG = STATE + "/panic.log"

@@ -17,8 +17,8 @@ def examine(hosts, connections, wanted):
 
     :param hosts: names of the nodes, in order.
     :param connections: dict host → name of its connection plugin.
-    :param wanted: dict with ``kernel``, ``units``, ``engine``, ``rounds_max``, ``freeze_target``, ``batches``, ``max_failed`` and ``timeouts`` (dict
-        variable name → value), as the user wrote them.
+    :param wanted: dict with ``kernel``, ``units``, ``engine``, ``rounds_max``, ``freeze_target``, ``batches``, ``max_failed``,
+        ``watch_interval`` and ``timeouts`` (dict variable name → value), as the user wrote them.
     :returns: the batches: list of lists of names.
     :raises KupError: the first thing that is wrong.
     """
@@ -36,6 +36,7 @@ def examine(hosts, connections, wanted):
     number("kup_rounds_max", wanted["rounds_max"], 0)
     _seconds("kup_freeze_target", wanted["freeze_target"])
     number("kup_max_failed", wanted["max_failed"], 0)
+    number("kup_watch_interval", wanted["watch_interval"], 0)
     for name, value in wanted["timeouts"].items():
         number(name, value, 1)
     return batches(hosts, wanted["batches"])

@@ -57,6 +57,7 @@ _KEYS = (
     "CRASHKERNEL",
     "RESTORE_TIMEOUT",
     "COMMIT_TIMEOUT",
+    "WATCH_INTERVAL",
     "OWNER",
     "OWNER_UNTIL",
     "STARTED",

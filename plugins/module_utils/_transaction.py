@@ -14,7 +14,7 @@ import time
 from . import _bootloader, _crashkernel, _criu, _engines, _flow, _hold, _kernels, _kexec, _panic, _record, _timeline
 from ._errors import KupError
 from ._files import make_directory
-from ._paths import BOOT, KERNELS, MEMORY, NUMBERS, PANIC_LOG, RUN, STATE
+from ._paths import BOOT, CHECKS, KERNELS, MEMORY, NUMBERS, PANIC_LOG, RUN, STATE
 from ._run import run
 
 
@@ -114,6 +114,7 @@ def commit(dry=False):
         return True
     _crashkernel.disarm(record)  # first: what panics from here on is not to be taken back
     run(["systemctl", "stop", "kup-deadline.timer", "kup-deadline.service"])
+    run(["systemctl", "stop", "kup-watch.timer", "kup-watch.service"], check=False)  # there is none if it is not wanted
     run(["systemctl", "reset-failed", "kup-deadline.service"], check=False)  # its tries may be used up
     _panic.put_back(record["PANIC"])  # before the boot loader's default is the new kernel
     _bootloader.unpin(record["KERNEL_NEW"])
@@ -170,7 +171,7 @@ def forget(record, dry=False):
     if begun and not dry:
         _record.advance(record, "aborted", "released before the switch")
     cleaned = record["PHASE"] in ("aborted", "fell_back") and clean_up(record, dry)
-    kept = [KERNELS, BOOT, MEMORY, NUMBERS, PANIC_LOG] + (
+    kept = [KERNELS, BOOT, MEMORY, NUMBERS, CHECKS, PANIC_LOG] + (
         [f"{record['IMAGES']}/{record['ID']}"] if record["ID"] else []
     )
     left = [path for path in kept if os.path.exists(path)]

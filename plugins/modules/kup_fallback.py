@@ -154,18 +154,8 @@ units:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.kup.fleet.plugins.module_utils import _chain, _lock, _record, _switch
+from ansible_collections.kup.fleet.plugins.module_utils import _chain
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
-
-
-def start(reason, owner, committed):
-    with _lock.exclusive():
-        record = _record.take(owner) if owner else _record.load()
-    verb, phases = ("return", _record.RETURNABLE) if committed else ("fallback", _record.UNDECIDED)
-    sentence = _switch.obstacle(record, phases)
-    if sentence:
-        raise KupError(sentence)
-    _chain.start(_chain.FALLBACK, [verb, reason])
 
 
 def main():
@@ -181,7 +171,7 @@ def main():
     )
     try:
         if not module.check_mode:
-            start(module.params["reason"], module.params["run_id"], module.params["committed"])
+            _chain.go_back(module.params["reason"], module.params["run_id"], module.params["committed"])
     except KupError as error:
         module.fail_json(msg=str(error))
     module.exit_json(changed=True)

@@ -10,7 +10,8 @@ module: kup_gate
 short_description: Judge whether a node's applications are as good as before the switch
 version_added: 0.1.0
 description:
-  - Before the switch (O(state=remember)), reads the applications' own numbers and keeps them on the node.
+  - Before the switch (O(state=remember)), reads the applications' own numbers and keeps them on the node, together with the checks.
+    With them a node on trial judges itself (O(kup.fleet.kup_stage#module:watch_interval)).
   - After it (O(state=judge)), checks that units are active, ports answer, commands and URIs give what is expected, and
     that the numbers have not dropped. Fails with everything that is wrong.
   - All checks are made on the node itself.
@@ -150,7 +151,7 @@ numbers:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.kup.fleet.plugins.module_utils import _gate
+from ansible_collections.kup.fleet.plugins.module_utils import _gate, _watch
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 
 COMMANDS = {
@@ -173,17 +174,16 @@ NUMBERS = {
 }
 
 
-def remember(numbers, check_mode):
-    found = {number["name"]: _gate.read_number(number) for number in numbers}
+def remember(wanted, check_mode):
+    found = {number["name"]: _gate.read_number(number) for number in wanted["numbers"]}
     if not check_mode:
         _gate.remember(found)
+        _watch.keep(wanted)
     return {"failures": [], "numbers": {name: {"before": value, "now": value} for name, value in found.items()}}
 
 
 def judge(wanted):
-    failures, numbers = _gate.judge(
-        wanted["units"], wanted["ports"], wanted["commands"], wanted["uris"], wanted["numbers"]
-    )
+    failures, numbers = _gate.judge(**{kind: wanted[kind] for kind in _watch.KINDS})
     return {"failures": failures, "numbers": numbers}
 
 
@@ -201,7 +201,7 @@ def main():
     )
     try:
         remembering = module.params["state"] == "remember"
-        result = remember(module.params["numbers"], module.check_mode) if remembering else judge(module.params)
+        result = remember(module.params, module.check_mode) if remembering else judge(module.params)
     except KupError as error:
         module.fail_json(msg=str(error))
     if result["failures"]:

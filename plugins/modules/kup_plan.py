@@ -49,6 +49,10 @@ options:
     description: Value of C(kup_max_failed), the number of nodes that may fail before the rollout stops.
     type: raw
     required: true
+  watch_interval:
+    description: Value of C(kup_watch_interval), a whole number of seconds, 0 for no watch.
+    type: raw
+    required: true
   timeouts:
     description: Values that must be numbers of seconds greater than 0, by the name of the variable.
     type: dict
@@ -74,6 +78,7 @@ EXAMPLES = r"""
     freeze_target: "{{ kup_freeze_target }}"
     batches: "{{ kup_batches }}"
     max_failed: "{{ kup_max_failed }}"
+    watch_interval: "{{ kup_watch_interval }}"
     timeouts:
       kup_commit_timeout: "{{ kup_commit_timeout }}"
       kup_switch_timeout: "{{ kup_switch_timeout }}"
@@ -117,6 +122,7 @@ def main():
             "freeze_target": {"type": "raw", "required": True},
             "batches": {"type": "raw", "required": True},
             "max_failed": {"type": "raw", "required": True},
+            "watch_interval": {"type": "raw", "required": True},
             "timeouts": {"type": "dict", "default": {}},
         },
         supports_check_mode=True,

@@ -88,6 +88,10 @@ options:
     description: Seconds after the new kernel's start at which a node that nobody has committed goes back.
     type: int
     required: true
+  watch_interval:
+    description: Seconds between two looks of a node on trial at what M(kup.fleet.kup_gate) was given with V(remember); V(0) is never.
+    type: int
+    default: 0
 attributes:
   check_mode:
     details: Nothing is changed on the node. Kernels that look staged are not loaded once more to prove it.
@@ -113,6 +117,7 @@ EXAMPLES = r"""
     initramfs: auto
     restore_timeout: 120
     commit_timeout: 600
+    watch_interval: 10
     run_id: 20260101T120000-3fa9c1
 """
 
@@ -151,6 +156,7 @@ def stage(wanted, check_mode):
         "IMAGES": wanted["images_dir"],
         "RESTORE_TIMEOUT": str(wanted["restore_timeout"]),
         "COMMIT_TIMEOUT": str(wanted["commit_timeout"]),
+        "WATCH_INTERVAL": str(wanted["watch_interval"]),
     }
     plan = (wanted["kernel"], [_units.full_name(name) for name in wanted["units"]], settings)
     if check_mode:
@@ -173,6 +179,7 @@ def main():
             "initramfs": {"type": "str", "choices": ["auto", "host-only", "distribution"], "required": True},
             "restore_timeout": {"type": "int", "required": True},
             "commit_timeout": {"type": "int", "required": True},
+            "watch_interval": {"type": "int", "default": 0},
             "run_id": {"type": "str", "required": True},
         },
         supports_check_mode=True,

@@ -14,6 +14,7 @@ WANTED = {
     "freeze_target": 0.3,
     "batches": [1, "25%", "100%"],
     "max_failed": 0,
+    "watch_interval": 10,
     "timeouts": {"kup_commit_timeout": 600},
 }
 

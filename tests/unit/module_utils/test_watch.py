@@ -1,0 +1,114 @@
+"""When a node on trial judges itself, and what it takes to send it back."""
+
+import pytest
+
+from ansible_collections.kup.fleet.plugins.module_utils import _chain, _flow, _kernels, _record, _watch
+from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+
+TRIAL = {"PHASE": "trial", "KERNEL_OLD": "6.12.1", "KERNEL_NEW": "7.2.1"}
+# The command is the only check that can fail here.
+CHECKS = {"units": [], "ports": [], "uris": [], "numbers": []}
+
+
+@pytest.fixture(name="went_back")
+def _went_back(tmp_path, monkeypatch):
+    """A node on trial, and the reasons for which it went back."""
+    reasons = []
+    monkeypatch.setattr(_watch, "CHECKS", str(tmp_path / "checks.json"))
+    monkeypatch.setattr(_watch, "STATE", str(tmp_path))
+    monkeypatch.setattr(_watch, "_COUNT", str(tmp_path / "watch"))
+    monkeypatch.setattr(_record, "load", lambda: _record.Record(TRIAL))
+    monkeypatch.setattr(_kernels, "running", lambda: "7.2.1")
+    monkeypatch.setattr(_flow, "units", list)
+    monkeypatch.setattr(_chain, "go_back", reasons.append)
+    return reasons
+
+
+def keep(*argv, **more):
+    _watch.keep({**CHECKS, "commands": [{"argv": list(argv)}] if argv else [], **more})
+
+
+def look(times):
+    for _time in range(times):
+        _watch.look()
+
+
+def test_it_goes_back_when_a_check_fails_three_times_in_a_row(went_back):
+    keep("false")
+    look(2)
+    assert not went_back
+    look(1)
+    assert len(went_back) == 1
+    assert went_back[0].startswith("its own checks failed 3 times in a row: 'false' ended with 1")
+
+
+def test_a_check_that_recovers_starts_the_count_anew(went_back, tmp_path):
+    keep("test", "-e", str(tmp_path / "good"))
+    look(2)
+    (tmp_path / "good").touch()
+    look(1)
+    (tmp_path / "good").unlink()
+    look(2)
+    assert not went_back
+
+
+def test_it_goes_on_to_ask_for_the_way_back(went_back, monkeypatch, capsys):
+    def refuse(_reason):
+        raise KupError("Another operation is under way.")
+
+    keep("false")
+    monkeypatch.setattr(_chain, "go_back", refuse)
+    look(3)
+    assert "Another operation is under way." in capsys.readouterr().err
+    monkeypatch.setattr(_chain, "go_back", went_back.append)
+    look(3)
+    assert len(went_back) == 1
+
+
+def test_it_does_not_freeze_the_applications_for_ever(went_back):
+    keep("false")
+    look(3 * 25)
+    assert len(went_back) == 20
+
+
+@pytest.mark.parametrize(
+    "phase", ["prepared", "checkpointing", "switching", "returning", "committed", "fell_back", "failed"]
+)
+def test_only_a_trial_is_watched(went_back, monkeypatch, phase):
+    keep("false")
+    monkeypatch.setattr(_record, "load", lambda: _record.Record(TRIAL, PHASE=phase))
+    look(4)
+    assert not went_back
+
+
+def test_the_old_kernel_is_not_watched(went_back, monkeypatch):
+    keep("false")
+    monkeypatch.setattr(_kernels, "running", lambda: "6.12.1")
+    look(4)
+    assert not went_back
+
+
+def test_nothing_is_judged_while_memory_flows(went_back, monkeypatch):
+    keep("false")
+    monkeypatch.setattr(_flow, "units", lambda: ["memcached.service"])
+    look(4)
+    assert not went_back
+
+
+def test_without_checks_there_is_nothing_to_watch(went_back):
+    look(4)
+    assert not went_back
+
+
+def test_a_number_may_drop_but_must_be_told(went_back, monkeypatch):
+    asked = []
+
+    def judge(**checks):
+        asked.extend(checks["numbers"])
+        return [], {}
+
+    monkeypatch.setattr(_watch._gate, "judge", judge)
+    keep(numbers=[{"name": "items", "at_least": 0.99}])
+    look(1)
+    assert asked == [{"name": "items", "at_least": 0.0}]
+    assert not went_back
