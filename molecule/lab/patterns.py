@@ -1,9 +1,12 @@
 """A service of three processes with three counting threads each, which can prove that its memory is what it was.
 
     patterns.py install    on a node: put it there as patterns.service, start it, and write down what it says
-    patterns serve         the service, on loopback port 7070
+    patterns serve         the service, on port 7070
     patterns ask           ask it; prints what each process found, as JSON
     patterns check         ask it, and compare with what was written down: exit code 1 and a sentence for what is not as it was
+    patterns mark          have it remember a new mark, and write that down, durably
+    patterns judge         print, as JSON, whether its memory is whole, and which one it is: of the application as it was at the last
+                           mark or later (running), of one that was before (checkpoint), or another one's (fresh)
 
 Every byte of a pattern follows from its place, and every step of a thread from the step before (a chain of digests
 from a known seed), so memory that was lost, torn or taken from an older moment does not go unnoticed.
@@ -34,6 +37,7 @@ PATIENCE = 60
 
 PROGRAM = pathlib.Path("/usr/local/bin/patterns")
 BEFORE = pathlib.Path("/var/tmp/patterns.before")
+MARK = pathlib.Path("/var/tmp/patterns.mark")
 UNIT = f"""[Unit]
 Description=Processes and threads that know what their memory should be
 
@@ -130,13 +134,23 @@ def serve():
             child(place, shared, theirs)
         theirs.close()
         channels[pid] = ours
-    parent = Process("parent", 0, shared)
-    with socket.create_server(ADDRESS) as server:
+    parent, marks = Process("parent", 0, shared), [new_mark()]
+    with socket.create_server(("", ADDRESS[1])) as server:
         while True:
             client, _address = server.accept()
             with client:
-                print("asked for its state", flush=True)
-                client.sendall(json.dumps(everybody(parent, channels, shared)).encode() + b"\n")
+                asked = client.makefile().readline().strip()
+                print(f"asked for its {asked}", flush=True)
+                if asked == "state":
+                    said = everybody(parent, channels, shared)
+                else:
+                    marks.append(new_mark())
+                    said = marks
+                client.sendall(json.dumps(said).encode() + b"\n")
+
+
+def new_mark():
+    return os.urandom(8).hex()
 
 
 def everybody(parent, channels, shared):
@@ -156,12 +170,13 @@ def ask_child(pid, channel):
     return {"name": "nobody", "pid": pid, "ended_with": os.waitpid(pid, 0)[1]}
 
 
-def answer():
-    """What the service says; empty if it ended without an answer.
+def answer(asked="state"):
+    """What the service says of its state, or its marks, of which this makes a new one; empty if it ended without an answer.
 
     :raises OSError: it cannot be reached, or does not answer in time.
     """
     with socket.create_connection(ADDRESS, timeout=PATIENCE) as connection:
+        connection.sendall(f"{asked}\n".encode())
         return connection.makefile().readline()
 
 
@@ -181,6 +196,26 @@ def install():
     sys.exit(f"patterns.service did not answer within {PATIENCE} s of its start.")
 
 
+def mark():
+    marks = json.loads(answer("marks"))
+    with MARK.open("w", encoding="utf-8") as stream:
+        json.dump({"first": marks[0], "last": marks[-1]}, stream)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def judge():
+    marked, marks = json.loads(MARK.read_text(encoding="utf-8")), json.loads(answer("marks"))
+    states = json.loads(answer())
+    wrong = [
+        state
+        for state in states
+        if state.get("wrong_bytes") != 0 or state["broken_chains"] or not state["shared_is_current"]
+    ]
+    data = "running" if marked["last"] in marks else "checkpoint" if marked["first"] in marks else "fresh"
+    print(json.dumps({"data": data, "whole": len(states) == 1 + CHILDREN and not wrong, "wrong": wrong}))
+
+
 def check():
     before, after = json.loads(BEFORE.read_text(encoding="utf-8")), json.loads(answer() or "[]")
     if [state["name"] for state in after] != [state["name"] for state in before]:
@@ -194,4 +229,5 @@ def check():
 
 
 if __name__ == "__main__":
-    {"serve": serve, "ask": ask, "install": install, "check": check}[sys.argv[1]]()
+    COMMANDS = {"serve": serve, "ask": ask, "install": install, "check": check, "mark": mark, "judge": judge}
+    COMMANDS[sys.argv[1]]()

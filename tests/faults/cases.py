@@ -1,0 +1,82 @@
+"""Which faults are injected into updates: engine, point, and what happens there."""
+
+from dataclasses import dataclass
+
+ENGINES = ("criu", "foam", "ppp", "ppp+foam")
+
+# Points at which a fault can strike, in the order in which an update comes by them; see fault.sh.
+OLD_KERNEL = ("checkpointing", "freeze", "dumped", "planned")
+NEW_KERNEL = ("early", "attached", "restoring", "flowing", "trial")
+POINTS = (*OLD_KERNEL, "boot", *NEW_KERNEL)
+# systemd's ordering of the unit that strikes; the others look for their moment by themselves.
+ORDER = {
+    "early": "DefaultDependencies=no\nBefore=kup-early.service",
+    "attached": "DefaultDependencies=no\nAfter=kup-early.service\nBefore=patterns.service",
+}
+# Seconds after the point, at random up to so many.
+SPREAD = {"checkpointing": 1.0, "restoring": 1.0, "flowing": 1.5, "trial": 1.0}
+
+# What can be killed by its name, and where it runs.
+KILLED = {
+    "criu": ("freeze", "dumped", "restoring"),
+    "paged": ("checkpointing", "freeze", "restoring", "flowing"),
+    "systemd-journal": ("freeze", "restoring", "trial"),
+}
+# The collection's own programs, by their command lines.
+KILLED_LINES = {
+    "kup._node": OLD_KERNEL,
+    "lib/kup/early": ("early",),
+    "lib/kup/restore": ("attached", "restoring"),
+    "lib/kup/arrived": ("flowing",),
+}
+# What the kernel is told so that it does not come to user space.
+COMMAND_LINES = ("root=/dev/none", "init=/bin/false")
+# After these the node is not what an update needs.
+SPOILING = ("package",)
+
+
+@dataclass(frozen=True)
+class Case:
+    engine: str
+    point: str
+    fault: str
+    word: str = ""
+
+    @property
+    def name(self):
+        return " ".join(filter(None, (self.engine, self.point, self.fault, self.word)))
+
+
+def _of(engine):
+    for point in NEW_KERNEL:
+        yield Case(engine, point, "panic")
+    for point in POINTS:
+        if point != "boot":
+            yield Case(engine, point, "cut")
+    for words in COMMAND_LINES:
+        yield Case(engine, "boot", "word", words)
+    for line, points in KILLED_LINES.items():
+        for point in points:
+            yield Case(engine, point, "kill-line", line)
+    for program, points in KILLED.items():
+        # The page daemon has no part in CRIU's own images.
+        if (engine, program) != ("criu", "paged"):
+            for point in points:
+                yield Case(engine, point, "kill", program)
+    for point in ("checkpointing", "freeze", "attached", "trial"):
+        yield Case(engine, point, "full")
+    for point in ("checkpointing", "attached", "trial"):
+        yield Case(engine, point, "readonly")
+    for kind in ("image", "page", "record"):
+        if engine in ("criu", "foam") or kind != "page":
+            yield Case(engine, "attached", "flip", kind)
+    for step in ("-1 year", "+1 year"):
+        yield Case(engine, "early", "clock", step)
+    yield Case(engine, "trial", "network", "120")
+    yield Case(engine, "checkpointing", "second")
+    yield Case(engine, "checkpointing", "package", "OLD")
+
+
+def cases():
+    """All of them, in a fixed order."""
+    return [case for engine in ENGINES for case in _of(engine)]

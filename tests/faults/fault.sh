@@ -1,0 +1,66 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# fault.sh POINT SECONDS FAULT [WORD]: on a node under test, wait for a point of an update, then so many seconds, and do something to
+# it. Faults that only the host can do are asked for on the console.
+
+here=/root/faults
+record=/var/lib/kup/record
+timeline=/var/lib/kup/timeline
+point=$1 seconds=$2 fault=$3 word=$4
+
+# No process for each look: the node has one processor, and needs it.
+until_in() { # WORD FILE
+	while :; do
+		while read -r line; do
+			case $line in *"$1"*) return ;; esac
+		done 2>/dev/null <"$2"
+		sleep 0.05
+	done
+}
+
+until_there() { # FILE
+	until [ -e "$1" ]; do sleep 0.05; done
+}
+
+case $point in
+now | early | attached) ;;
+checkpointing) until_in "PHASE='checkpointing'" $record || : ;;
+freeze | dumped | planned) until_in "$point " $timeline ;;
+restoring) until pidof criu >/dev/null; do sleep 0.05; done ;;
+flowing) until_there /run/kup/open ;;
+trial) until_in "PHASE='trial'" $record ;;
+esac
+sleep "$seconds"
+# What the application has done on trial is not in the checkpoint.
+[ "$point" != trial ] || python3 /usr/local/bin/patterns mark
+# Once only, and before it is too late to write that down.
+rm -f $here/armed
+echo "$point $fault $word" >$here/fired
+sync $here/fired $here
+
+case $fault in
+panic) echo c >/proc/sysrq-trigger ;;
+hang) insmod $here/hang.ko ;;
+cut)
+	echo "kup-fault: cut" >/dev/ttyS0
+	sleep 1000
+	;;
+kill) pkill -KILL -x "$word" ;;
+kill-line) pkill -KILL -f "$word" ;;
+full) fallocate -l "$(($(stat -f -c '%a * %S' /var/lib/kup) - 65536))" $here/ballast ;;
+readonly) echo u >/proc/sysrq-trigger ;;
+flip) python3 $here/flip.py "$word" ;;
+clock) date --set="$word" ;;
+network)
+	for link in /sys/class/net/e*; do
+		ip link set "${link##*/}" down
+	done
+	sleep "$word"
+	for link in /sys/class/net/e*; do
+		ip link set "${link##*/}" up
+	done
+	networkctl reload 2>/dev/null || :
+	;;
+second) KUP_OWNER=another python3 $here/node.py stage criu "$(uname -r)" >$here/second 2>&1 ;;
+package) dpkg --remove --force-depends "linux-image-$word" ;;
+esac

@@ -1,0 +1,341 @@
+"""Inject faults into updates of a virtual machine, and judge what came of each.
+
+    run.py [--minutes N] [--seed N] [--only TEXT] [--count N]    a slice: faults that have no result yet, at random
+    run.py --table                                               write docs/faults.md from the results
+
+Each result is appended to results.jsonl as soon as it is there, so a slice may be ended at any time. What must hold after every
+fault is in `judge`.
+"""
+
+import argparse
+import contextlib
+import json
+import pathlib
+import random
+import subprocess
+import sys
+import time
+
+import cases
+
+HERE = pathlib.Path(__file__).resolve().parent
+REPO = HERE.parents[1]
+sys.path.insert(0, str(REPO / "molecule/lab"))
+
+from command import LabError, say  # noqa: E402
+from fleet import keep_consoles, lab_verb  # noqa: E402
+from lab import Lab  # noqa: E402
+from rollout import Rollout  # noqa: E402
+
+NAME, NODE = "faults", "node1"
+RESULTS = HERE / "results.jsonl"
+OUT = REPO / "build" / "faults"
+TABLE = REPO / "docs" / "faults.md"
+THERE = "/root/faults"
+FILES = (HERE / "node.py", HERE / "fault.sh", HERE / "flip.py", REPO / "molecule/lab/patterns.py")
+# A node that has not come to an end after so many seconds is lost. The claim of a chain, a deadline: nothing takes longer.
+PATIENCE = 1200
+# Less than one login takes of an emulated processor is not worth to look.
+PAUSE = 3
+
+
+class Lost(Exception):
+    """The node does not come to an end."""
+
+
+class Node:
+    """The machine under test, by ssh."""
+
+    def __init__(self, lab):
+        self.lab, self.machine = lab, lab.machine(NODE)
+        self.kernels = [lab.record["image"][f"kernel_{name}"] for name in ("from", "to")]
+
+    def run(self, command, text=None, check=True):
+        done = subprocess.run(
+            self.lab.ssh(self.machine, [command]), input=text, capture_output=True, text=True, check=False, timeout=600
+        )
+        if check and done.returncode:
+            raise LabError(f"'{command}' ended with {done.returncode} on {NODE}: {done.stderr.strip()[-300:]}")
+        return done
+
+    def tool(self, *words, check=True):
+        return self.run(" ".join(["python3", f"{THERE}/node.py", *words]), check=check)
+
+    def state(self):
+        """Where it stands; None while nobody answers."""
+        done = self.tool("state", check=False)
+        return json.loads(done.stdout) if done.returncode == 0 else None
+
+    def install(self):
+        self.run(f"mkdir -p {THERE}")
+        for path in FILES:
+            self.run(f"cat >{THERE}/{path.name}", path.read_text(encoding="utf-8"))
+        self.run(f"python3 {THERE}/patterns.py install")
+
+    def power_cut(self):
+        self.machine.kill()
+        self.lab.start(self.machine)
+
+    def wants_power_cut(self, since):
+        with self.machine.serial.open("rb") as stream:
+            stream.seek(since)
+            return b"kup-fault: cut" in stream.read()
+
+
+def arm(node, case, seconds):
+    """Have the fault strike: on this kernel beside the chain, or in the next one's boot."""
+    word = node.kernels[0] if case.word == "OLD" else case.word
+    command = f"/bin/sh {THERE}/fault.sh {case.point} {seconds:.2f} {case.fault} '{word}'"
+    node.run(f"rm -f {THERE}/fired {THERE}/second {THERE}/ballast; : >{THERE}/armed")
+    if case.point == "boot":
+        line = f"/var/lib/kup/kernels/{node.kernels[1]}/cmdline"
+        node.run(
+            f"cp -p {line} {THERE}/cmdline; sed -i 's|$| {word}|' {line}; kexec --unload; echo {word} >{THERE}/fired; sync"
+        )
+        return
+    if case.point in cases.OLD_KERNEL:
+        node.run(f"systemctl reset-failed kup-fault 2>/dev/null; systemd-run --quiet --unit=kup-fault {command}")
+        return
+    release = node.kernels[1].split("+")[0]
+    node.run(
+        "cat >/etc/systemd/system/kup-fault.service && systemctl daemon-reload && systemctl enable --quiet kup-fault",
+        f"[Unit]\n{cases.ORDER.get(case.point, 'DefaultDependencies=no')}\nConditionPathExists={THERE}/armed\n"
+        f"ConditionKernelVersion={release}*\n"
+        f"[Service]\nType={'oneshot' if case.point in cases.ORDER else 'simple'}\nExecStart={command}\n"
+        "[Install]\nWantedBy=sysinit.target\n",
+    )
+
+
+def disarm(node):
+    line = f"/var/lib/kup/kernels/{node.kernels[1]}/cmdline"
+    node.run(
+        f"[ ! -e {THERE}/cmdline ] || mv {THERE}/cmdline {line}; rm -f {THERE}/armed {THERE}/ballast; systemctl stop kup-fault;"
+        " systemctl disable --quiet kup-fault; rm -f /etc/systemd/system/kup-fault.service; systemctl daemon-reload;"
+        " systemctl reset-failed",
+        check=False,
+    )
+
+
+def settle(node, case, since):
+    """Wait until the update has come to its end; commit it if it stands. Returns the last state."""
+    began, state, cut, fixed = time.monotonic(), None, False, False
+    while time.monotonic() - began < PATIENCE:
+        if case.fault == "cut" and not cut and node.wants_power_cut(since):
+            node.power_cut()
+            cut = True
+        state = node.state()
+        if state and not state["chain"] and not state["flowing"] and state["phase"] not in ("switching", "returning"):
+            fired = node.run(f"test -e {THERE}/fired", check=False).returncode == 0
+            if case.fault in ("full", "readonly") and fired and not fixed:
+                # What a person would do about it.
+                node.run(f"rm -f {THERE}/ballast; mount -o remount,rw /", check=False)
+                fixed = True
+            if state["phase"] != "trial" or not state["unfinished"]:
+                return state
+            if fired or case.point != "trial":
+                node.tool("commit", check=False)
+        time.sleep(PAUSE)
+    raise Lost(f"after {PATIENCE} s: {state}")
+
+
+def judge(node, before, state):
+    """What is wrong: sentences. Also what the application's memory turned out to be."""
+    found = json.loads(node.run("python3 /usr/local/bin/patterns judge").stdout)
+    wrong = []
+    if state["unit"] != "active":
+        wrong.append(f"the unit is {state['unit']}")
+    if not found["whole"]:
+        wrong.append(f"memory is not what it was: {found['wrong']}")
+    # What never became a checkpoint may be called one yet, where the disk could not be written.
+    if state["phase"] not in ("committed", "fell_back", "aborted", "failed", "checkpointing"):
+        wrong.append(f"the record is in phase {state['phase']}")
+    if (found["data"] == "fresh") != (state["phase"] == "failed"):
+        wrong.append(f"the memory is {found['data']}, the record says {state['phase']}: {state['reason']}")
+    left = sorted(set(node.tool("facts").stdout.splitlines()) ^ set(before))
+    if left:
+        wrong.append(f"not as before: {left}")
+    return found["data"], wrong
+
+
+def start(node, engine):
+    """Begin an update to whichever kernel does not run; all of the last one is gone."""
+    node.tool("clean", check=False)
+    running = node.state()["kernel"]
+    node.tool("stage", engine, next(kernel for kernel in node.kernels if kernel != running))
+
+
+@contextlib.contextmanager
+def probing(node, seen):
+    """Connect to the application all the time; afterwards the longest time without it, in seconds, is in the list SEEN."""
+    argv = ["ip", "netns", "exec", node.lab.record["netns"], sys.executable, str(HERE / "prober.py")]
+    with subprocess.Popen(
+        [*argv, node.machine.node["address"], "7070"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as prober:
+        try:
+            yield
+        finally:
+            seen.append(float(prober.communicate()[0]))
+
+
+def inject(node, case, seconds):
+    """Run one update with the fault; returns its result."""
+    node.kernels.sort(key=lambda kernel: kernel != node.state()["kernel"])
+    before = node.tool("facts").stdout.splitlines()
+    start(node, case.engine)
+    node.run("python3 /usr/local/bin/patterns mark")
+    since = node.machine.serial.stat().st_size
+    arm(node, case, seconds)
+    outage = []
+    with probing(node, outage):
+        node.tool("switch")
+        state = settle(node, case, since)
+    fired = node.run(f"cat {THERE}/fired", check=False).stdout.strip()
+    disarm(node)
+    node.tool("clean", check=False)
+    data, wrong = judge(node, before, state)
+    if case.fault == "second" and "refused" not in node.run(f"cat {THERE}/second", check=False).stdout:
+        wrong.append("a second update was not refused")
+    return {
+        "case": case.name, "engine": case.engine, "point": case.point, "fault": f"{case.fault} {case.word}".strip(),
+        "seconds": round(seconds, 2), "fired": bool(fired), "phase": state["phase"], "reason": state["reason"],
+        "data": data, "wrong": wrong, "outage_s": outage[0],
+    }  # fmt: skip
+
+
+def usable(node, engine):
+    """:raises Lost: an update without a fault does not come to its end."""
+    case = cases.Case(engine, "none", "none")
+    start(node, engine)
+    node.tool("switch")
+    state = settle(node, case, 0)
+    if state["phase"] != "committed":
+        raise Lost(f"an update without a fault ended in phase {state['phase']}: {state['reason']}")
+
+
+def open_node():
+    lab_verb("down", "--name", NAME)
+    lab_verb(
+        "up", "--name", NAME, "--nodes", 1, "--mem", 1024, "--cpus", 1, "--module",
+        "--release", "13", "--from", "6.12", "--to", "7.2", "--criu", "next",
+    )  # fmt: skip
+    lab = Lab(NAME)
+    node = Node(lab)
+    node.install()
+    # The first one by Ansible: it installs what a node needs.
+    variables = {
+        "kup_kernel": node.kernels[1],
+        "kup_engine": "ppp",
+        "kup_units": ["patterns.service"],
+        "kup_report_dir": str(OUT / "report"),
+        **{name: [] for name in ("kup_gate_ports", "kup_gate_numbers", "kup_gate_commands")},
+    }
+    if Rollout(NAME, OUT / "rollout.log", variables).wait():
+        raise LabError(f"The first rollout failed; see {OUT / 'rollout.log'}.")
+    return node
+
+
+def results():
+    lines = RESULTS.read_text(encoding="utf-8").splitlines() if RESULTS.exists() else []
+    return [json.loads(line) for line in lines]
+
+
+def keep(result):
+    with RESULTS.open("a", encoding="utf-8") as stream:
+        stream.write(json.dumps(result) + "\n")
+
+
+def wanted(args):
+    known = {result["case"] for result in results()}
+    left = [case for case in cases.cases() if case.name not in known and args.only in case.name]
+    random.shuffle(left)
+    return left[: args.count] if args.count else left
+
+
+def run_slice(args):
+    """Returns how many faults had a consequence that they must not have."""
+    seed = args.seed if args.seed is not None else random.randrange(1 << 32)
+    random.seed(seed)
+    left, until, bad, node = wanted(args), time.monotonic() + 60 * args.minutes, 0, None
+    say(f"seed {seed}; {len(left)} faults have no result yet")
+    try:
+        for case in left:
+            if time.monotonic() > until:
+                break
+            node = node or open_node()
+            seconds = random.uniform(0, cases.SPREAD.get(case.point, 0))
+            say(f"{case.name}, {seconds:.2f} s")
+            try:
+                result = inject(node, case, seconds)
+                if case.fault not in cases.SPOILING:
+                    usable(node, case.engine)
+            except (Lost, LabError, subprocess.TimeoutExpired) as error:
+                result = {
+                    "case": case.name, "engine": case.engine, "point": case.point, "fault": f"{case.fault} {case.word}".strip(),
+                    "fired": True, "phase": "lost", "data": None, "wrong": [str(error)],
+                }  # fmt: skip
+            say(f"{case.name}: {result['phase']}, {result.get('data')}, {'; '.join(result['wrong']) or 'right'}")
+            keep({**result, "seed": seed})
+            if result["wrong"]:
+                bad += 1
+                keep_consoles(NAME, OUT)
+            if result["wrong"] or case.fault in cases.SPOILING:
+                node = None  # the next one begins on a new machine
+    finally:
+        lab_verb("down", "--name", NAME)
+    return bad
+
+
+def table(found):
+    """The results as a page."""
+    rows = {}
+    for result in found:
+        row = rows.setdefault((result["point"], result["fault"]), {})
+        row.setdefault(result["engine"], []).append(result)
+    lines = [
+        "# What faults do to an update",
+        "",
+        f"{len(found)} faults, each in an update of its own on a virtual machine (`make torture`). {sum(result['fired'] for result in found)}"
+        " struck before the update was over,",
+        f"and {sum(bool(result['wrong']) for result in found)} had a consequence that none may have: wrong bytes, a unit that does not run,"
+        " a node that is lost, something left",
+        "behind, memory that is not the one that the record tells of, or a node that takes no further update.",
+        "",
+        "A cell has what came of it, which memory the application had then (*running*: as it was; *checkpoint*: of the freeze; *fresh*: none),",
+        "and the longest time in which nobody could connect to it, in seconds on an emulated processor.",
+        "",
+        "| point | fault | " + " | ".join(f"`{engine}`" for engine in cases.ENGINES) + " |",
+        "| --- | --- |" + " --- |" * len(cases.ENGINES),
+    ]
+    for (point, fault), row in sorted(rows.items(), key=lambda item: (cases.POINTS.index(item[0][0]), item[0][1])):
+        cells = [", ".join(_cell(result) for result in row.get(engine, [])) for engine in cases.ENGINES]
+        lines.append(f"| {point} | {fault} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _cell(result):
+    if result["wrong"]:
+        return f"**wrong**: {'; '.join(result['wrong'])}"
+    return f"{result['phase']}, {result['data']}, {result['outage_s']:.0f}{'' if result['fired'] else ' (too late)'}"
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="run.py", description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--minutes", type=float, default=28, help="no fault begins later (default: %(default)s)")
+    parser.add_argument("--seed", type=int, help="of the order and of the moments (default: another one each time)")
+    parser.add_argument("--only", default="", metavar="TEXT", help="faults with this in their names")
+    parser.add_argument("--count", type=int, help="so many faults at most")
+    parser.add_argument("--table", action="store_true", help="write docs/faults.md and inject nothing")
+    args = parser.parse_args()
+    OUT.mkdir(parents=True, exist_ok=True)
+    try:
+        if args.table:
+            return TABLE.write_text(table(results()), encoding="utf-8") and 0
+        return 1 if run_slice(args) else 0
+    except LabError as error:
+        sys.exit(f"faults: {error}")
+    except KeyboardInterrupt:
+        sys.exit("faults: interrupted")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
