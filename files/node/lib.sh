@@ -11,7 +11,7 @@ lib=/usr/local/lib/kup
 tries_max=5
 
 # Values of the record, each as a shell variable of the same name in capitals.
-PHASE='' REASON='' ID='' IMAGES='' KERNEL_OLD='' KERNEL_NEW='' CHECKPOINT='' BACKSTOP='' UNITS='' PANIC='' CRASHKERNEL=''
+PHASE='' REASON='' DATA='' ID='' IMAGES='' KERNEL_OLD='' KERNEL_NEW='' CHECKPOINT='' BACKSTOP='' UNITS='' PANIC='' CRASHKERNEL=''
 if [ -r $state/record ]; then
 	# shellcheck disable=SC1091
 	. $state/record
@@ -20,11 +20,12 @@ fi
 [ -z "$BACKSTOP" ] || grep -q 'kup_ppp\.table=' /proc/cmdline || CHECKPOINT=$BACKSTOP
 plan=$state/boot/$CHECKPOINT
 
-# advance PHASE [REASON]: replace the record, durably
+# advance PHASE [REASON [DATA]]: replace the record, durably
 advance() {
+	DATA=${3-$DATA}
 	{
-		grep -v -e '^PHASE=' -e '^REASON=' $state/record
-		printf "PHASE='%s'\nREASON='%s'\n" "$1" "$2"
+		grep -v -e '^PHASE=' -e '^REASON=' -e '^DATA=' $state/record
+		printf "PHASE='%s'\nREASON='%s'\nDATA='%s'\n" "$1" "$2" "$DATA"
 	} >$state/record.new && sync $state/record.new && mv $state/record.new $state/record || return
 	sync $state
 	PHASE=$1
@@ -118,8 +119,9 @@ calm_down() {
 # try_again UNIT: count a boot that is about to bring UNIT back; fails if too many have. The disk is told at once: what ends
 # the boot may be the restore. Where it cannot be written, nothing is counted.
 try_again() {
-	tries=
-	if printf . >>"$plan/tries-$1"; then
+	tries= letter=o
+	[ "$(uname -r)" != "$KERNEL_NEW" ] || letter=n
+	if printf $letter >>"$plan/tries-$1"; then
 		sync "$plan/tries-$1" &
 		read -r tries <"$plan/tries-$1" || :
 	fi
@@ -127,6 +129,24 @@ try_again() {
 		echo "kup: $tries_max boots have tried to bring $1 back, this one does not" >&2
 		return 1
 	}
+}
+
+# data_now: what the applications have that run now, by PHASE and what was written down on the way: running, all that they ever had
+# in their memory, or checkpoint, what they had at the freeze, without what they did since
+data_now() {
+	if [ "$CHECKPOINT" = "$BACKSTOP" ]; then
+		echo checkpoint
+	elif [ "$PHASE" = returning ] || [ "$(uname -r)" = "$KERNEL_NEW" ]; then
+		echo running
+	elif [ "$PHASE" = trial ]; then
+		echo checkpoint
+	elif [ -n "$DATA" ]; then
+		echo "$DATA" # restore-failed knows
+	elif [ ! -e "$plan/frames" ] && cat "$plan"/tries-* 2>/dev/null | grep -q n; then
+		echo checkpoint # they may have run on the new kernel, for a moment
+	else
+		echo running
+	fi
 }
 
 # own_weight UNIT PID: its control group, that of the process, gets as much time as before the switch. What restores is to have all of

@@ -12,7 +12,7 @@ record says so. Nothing of it is in /etc: once the record moves on, a ``systemct
     boot/N/pages/     services that bring in memory after the restore, needed until it is in place
     boot/N/trial/     units of the new kernel until commit: the deadline, the watch, and the crash kernel
     boot/N/last-pid   the highest process id in use: the new boot counts from there
-    boot/N/tries-UNIT how many boots have tried to restore it, a dot for each (files/node/restore)
+    boot/N/tries-UNIT which boots have tried to restore it, a letter for each: n the new kernel, o the old one (files/node/restore)
     boot/N/frames     engine ppp: where the kept page frames are (`_frames.load`)
     boot/N/weights    for each unit its name, CPU and IO weight (cgroups): it has others while it is being restored
     boot/N/hold.nft   the packets to hold

@@ -41,6 +41,7 @@ _KEYS = (
     "ID",
     "PHASE",
     "REASON",
+    "DATA",
     "ENGINE",
     "FREEZE_TARGET",
     "ROUNDS_MAX",
@@ -126,9 +127,15 @@ def one_line(reason):
     return " ".join(reason.replace("'", '"').split())
 
 
-def advance(record, phase, reason=""):
-    """Go to ``phase`` and save."""
+def advance(record, phase, reason="", data=None):
+    """Go to ``phase`` and save.
+
+    :param data: which memory the applications have now: ``running``, all that they ever had; ``checkpoint``, that of the last
+        freeze; ``fresh``, none; empty while an update is on its way; None: as before.
+    """
     record.update(PHASE=phase, REASON=one_line(reason))
+    if data is not None:
+        record["DATA"] = data
     save(record)
 
 

@@ -75,7 +75,7 @@ def depart(record, target, phase):
         os.sync()
         for part in parts:
             part.check()
-        _record.advance(record, phase, record["REASON"])
+        _record.advance(record, phase, record["REASON"], data="")
         _kexec.execute()
     except BaseException as error:
         # The kernel first: files/node/given-up jumps into what is loaded, if this is killed before the record is right.
@@ -88,7 +88,7 @@ def depart(record, target, phase):
             # First: the disk may be full, and the record needs room.
             for part in [*parts, *(backstop.parts if backstop else ())]:
                 part.discard()
-        _record.advance(record, before if before in _record.RETURNABLE else "aborted", str(error))
+        _record.advance(record, before if before in _record.RETURNABLE else "aborted", str(error), data="running")
         raise
 
 

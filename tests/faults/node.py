@@ -76,6 +76,7 @@ def state():
         "kernel": _kernels.running(),
         "phase": record["phase"],
         "reason": record["reason"],
+        "data": record.get("data", ""),
         "unfinished": record["unfinished"],
         "flowing": _flow.units(),
         "chain": [unit for unit in _chain.UNITS if said("systemctl", "is-active", unit) in ("active", "activating")],
