@@ -140,6 +140,8 @@ def _early(directory, others):
         "kup-early.service",
         f"""{_EARLY}
 Description=Keep pids, packets and addresses of checkpointed applications
+# Once in a boot. Whatever is started meanwhile wants sysinit.target, and with it this, which is over by then.
+ConditionPathExists=!{RUN}/held
 Before={" ".join(others)}
 Before=network-pre.target systemd-networkd.service networking.service NetworkManager.service
 Wants=network-pre.target
@@ -258,11 +260,15 @@ def _crash(directory):
         # After kup-early, which attaches the frames that were kept.
         f"""{_EARLY}
 Description=Load the old kernel as who takes over from a panic
+# Once in a boot, like kup-early: to load it again is to be without one meanwhile, and in the way of who goes back.
+ConditionPathExists=!{RUN}/crash
 After=kup-early.service
 
 [Service]
 Type=oneshot
-TimeoutStartSec=20
+# Nobody waits for it, and a commit ends it.
+TimeoutStartSec=infinity
+TimeoutStopSec=10
 ExecStart=/bin/sh {RUNTIME}/arm-crash
 """,
         "sysinit.target",
@@ -328,6 +334,7 @@ Description=Judge a kernel update on trial
 
 [Service]
 Type=oneshot
+TimeoutStopSec=10
 ExecStart={RUNTIME}/node watch
 """,
     )
