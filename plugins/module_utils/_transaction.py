@@ -115,7 +115,8 @@ def commit(dry=False):
     _crashkernel.disarm(record)  # first: what panics from here on is not to be taken back
     run(["systemctl", "stop", "kup-deadline.timer", "kup-deadline.service"])
     run(["systemctl", "stop", "kup-watch.timer", "kup-watch.service"], check=False)  # there is none if it is not wanted
-    run(["systemctl", "reset-failed", "kup-deadline.service"], check=False)  # its tries may be used up
+    # The tries of one may be used up, and one that is ended has failed.
+    run(["systemctl", "reset-failed", "kup-deadline.service", "kup-watch.service", "kup-crash.service"], check=False)
     _panic.put_back(record["PANIC"])  # before the boot loader's default is the new kernel
     _bootloader.unpin(record["KERNEL_NEW"])
     _timeline.mark("committed")
@@ -135,7 +136,7 @@ def clean_up(record, dry=False):
     _flow.refuse()
     images = f"{record['IMAGES']}/{record['ID']}" if record["ID"] else None
     staged = record["PHASE"] != "committed" and _kexec.loaded()
-    left = staged or os.path.exists(BOOT) or bool(images and os.path.exists(images))
+    left = staged or os.path.exists(BOOT) or bool(images and os.path.exists(images)) or bool(_run_files())
     if dry or not left:
         return left
     if images:
@@ -146,10 +147,18 @@ def clean_up(record, dry=False):
         _kexec.unload()
     _engines.ENGINES[record["ENGINE"] or "criu"].give_up()
     run(["systemctl", "daemon-reload"])
-    for name in os.listdir(RUN):
-        if name != "lock":
-            os.unlink(f"{RUN}/{name}")
+    _clear_run()
     return True
+
+
+def _run_files():
+    names = os.listdir(RUN) if os.path.isdir(RUN) else []
+    return [f"{RUN}/{name}" for name in names if name != "lock"]
+
+
+def _clear_run():
+    for path in _run_files():
+        os.unlink(path)
 
 
 def forget(record, dry=False):
@@ -180,4 +189,6 @@ def forget(record, dry=False):
             shutil.rmtree(path)
         else:
             os.unlink(path)
+    if not dry:
+        _clear_run()  # where the applications could not be brought back, nobody has done it
     return bool(begun or cleaned or left)

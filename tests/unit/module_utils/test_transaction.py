@@ -6,17 +6,20 @@ from ansible_collections.kup.fleet.plugins.module_utils import _flow, _record, _
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._record import Record
 
+LEFT = ["images", "images/somebody-else", "record", "run", "run/lock"]
+PLACES = ("KERNELS", "BOOT", "MEMORY", "NUMBERS", "CHECKS", "PANIC_LOG", "RUN")
+
 
 @pytest.fixture
 def node(tmp_path, monkeypatch):
     """A node's state with all that an update can leave: its directory, and the record of a failed one."""
-    for name in ("KERNELS", "BOOT", "MEMORY", "NUMBERS", "PANIC_LOG"):
+    for name in PLACES:
         monkeypatch.setattr(_transaction, name, str(tmp_path / name.lower()))
     monkeypatch.setattr(_flow, "RUN", str(tmp_path / "run"))
     monkeypatch.setattr(_record, "RECORD", str(tmp_path / "record"))
-    for directory in ("kernels/7.2", "boot/1", "images/20260101T000000/1-a.service", "images/somebody-else"):
+    for directory in ("kernels/7.2", "run", "boot/1", "images/20260101T000000/1-a.service", "images/somebody-else"):
         (tmp_path / directory).mkdir(parents=True)
-    for file in ("memory", "numbers", "record"):
+    for file in ("memory", "numbers", "record", "run/verdict", "run/lock"):
         (tmp_path / file).write_text("")
     return tmp_path, Record(PHASE="failed", ID="20260101T000000", IMAGES=str(tmp_path / "images"), KERNEL_NEW="7.2")
 
@@ -28,7 +31,7 @@ def names(directory):
 def test_what_a_finished_update_keeps_is_removed(node):
     directory, record = node
     assert _transaction.forget(record)
-    assert names(directory) == ["images", "images/somebody-else", "record"]
+    assert names(directory) == LEFT
     assert not _transaction.forget(record)
 
 
@@ -48,7 +51,7 @@ def test_an_update_that_did_not_come_to_its_switch_is_ended(node, monkeypatch, p
     assert _transaction.forget(record)
     assert _record.load()["PHASE"] == "aborted"
     assert cleaned == [("aborted", False)]
-    assert names(directory) == ["images", "images/somebody-else", "record"]
+    assert names(directory) == LEFT
 
 
 @pytest.mark.parametrize("phase", ["switching", "trial", "returning"])
@@ -61,6 +64,6 @@ def test_an_update_under_way_is_left_alone(node, phase):
 
 
 def test_a_node_without_an_update_has_nothing(tmp_path, monkeypatch):
-    for name in ("KERNELS", "BOOT", "MEMORY", "NUMBERS", "PANIC_LOG"):
+    for name in PLACES:
         monkeypatch.setattr(_transaction, name, str(tmp_path / name.lower()))
     assert not _transaction.forget(Record())
