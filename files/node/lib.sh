@@ -119,9 +119,9 @@ calm_down() {
 # try_again UNIT: count a boot that is about to bring UNIT back; fails if too many have. The disk is told at once: what ends
 # the boot may be the restore. Where it cannot be written, nothing is counted.
 try_again() {
-	tries= letter=o
+	tries='' letter=o
 	[ "$(uname -r)" != "$KERNEL_NEW" ] || letter=n
-	if printf $letter >>"$plan/tries-$1"; then
+	if printf %s "$letter" >>"$plan/tries-$1"; then
 		sync "$plan/tries-$1" &
 		read -r tries <"$plan/tries-$1" || :
 	fi
@@ -134,12 +134,10 @@ try_again() {
 # data_now: what the applications have that run now, by PHASE and what was written down on the way: running, all that they ever had
 # in their memory, or checkpoint, what they had at the freeze, without what they did since
 data_now() {
-	if [ "$CHECKPOINT" = "$BACKSTOP" ]; then
+	if [ "$CHECKPOINT" = "$BACKSTOP" ] || [ "$PHASE" = trial ]; then
 		echo checkpoint
 	elif [ "$PHASE" = returning ] || [ "$(uname -r)" = "$KERNEL_NEW" ]; then
 		echo running
-	elif [ "$PHASE" = trial ]; then
-		echo checkpoint
 	elif [ -n "$DATA" ]; then
 		echo "$DATA" # restore-failed knows
 	elif [ ! -e "$plan/frames" ] && cat "$plan"/tries-* 2>/dev/null | grep -q n; then
