@@ -47,6 +47,10 @@ demo: lab-tools ## update a fleet of virtual machines under load, from one kerne
 test: lab-tools ## lint, unit tests, package and virtual machine scenarios
 	@$(checks)
 
+.PHONY: torture
+torture: lab-tools ## inject faults into updates for half an hour, go on where the last time ended, and write the table of all
+	@status=0; $(venv)/bin/python tests/faults/run.py || status=$$?; $(venv)/bin/python tests/faults/run.py --table; exit $$status
+
 .PHONY: lint
 lint: tools ## all linters, among them every sanity test
 	@$(checks) lint

@@ -26,6 +26,9 @@ SLOW_STEPS = 20
 # Run by their names only: together they would take half an hour more. update-12 drains, too, with the oldest CRIU.
 ON_REQUEST = ("drain", "frames")
 
+# Some of what `make torture` does, others each time.
+FAULTS, FAULTS_COUNT = "faults", 3
+
 # How a failed step of a scenario begins to say why, and how much of it the summary repeats.
 REASON = "fatal: "
 REASON_LINES, REASON_COLUMNS = 16, 400
@@ -120,6 +123,17 @@ def checks(venv: Path, only_scenario: str) -> list[Check]:
         Check("unit", "paged", ("make", "-C", "files/paged", "check")),
         Check("package", "install-check", ("tests/install-check.sh",)),
     ]
+    if only_scenario in ("", FAULTS):
+        found.append(
+            Check(
+                "vm",
+                FAULTS,
+                ("python", f"tests/{FAULTS}/run.py", "--sample", "--count", str(FAULTS_COUNT)),
+                limit=2400,
+                undo=("python", "molecule/lab/lab.py", "down", "--name", FAULTS),
+                nodes=1,
+            )
+        )
     for name in wanted_scenarios(only_scenario):
         found.append(
             Check(
@@ -314,8 +328,9 @@ def parse(arguments: Iterable[str]) -> argparse.Namespace:
     for part in options.parts:
         if part not in PARTS:
             parser.error(f"the part is {part!r}, expected one of {', '.join(PARTS)}")
-    if options.scenario and options.scenario not in scenarios():
-        parser.error(f"the scenario is {options.scenario!r}, expected one of {', '.join(scenarios()) or 'none'}")
+    known = [*scenarios(), FAULTS]
+    if options.scenario and options.scenario not in known:
+        parser.error(f"the scenario is {options.scenario!r}, expected one of {', '.join(known)}")
     return options
 
 

@@ -14,7 +14,7 @@ ORDER = {
     "attached": "DefaultDependencies=no\nAfter=kup-early.service\nBefore=patterns.service",
 }
 # Seconds after the point, at random up to so many.
-SPREAD = {"checkpointing": 1.0, "restoring": 1.0, "flowing": 1.5, "trial": 1.0}
+SPREAD = {"checkpointing": 1.0, "boot": 2.0, "restoring": 1.0, "flowing": 1.5, "trial": 1.0}
 
 # What can be killed by its name, and where it runs.
 KILLED = {
@@ -51,8 +51,7 @@ def _of(engine):
     for point in NEW_KERNEL:
         yield Case(engine, point, "panic")
     for point in POINTS:
-        if point != "boot":
-            yield Case(engine, point, "cut")
+        yield Case(engine, point, "cut")
     for words in COMMAND_LINES:
         yield Case(engine, "boot", "word", words)
     for line, points in KILLED_LINES.items():
@@ -70,9 +69,13 @@ def _of(engine):
     for kind in ("image", "page", "record"):
         if engine in ("criu", "foam") or kind != "page":
             yield Case(engine, "attached", "flip", kind)
+    yield Case(engine, "early", "flip", "plan")
+    if engine.startswith("ppp"):
+        yield Case(engine, "early", "flip", "table")
     for step in ("-1 year", "+1 year"):
         yield Case(engine, "early", "clock", step)
     yield Case(engine, "trial", "network", "120")
+    yield Case(engine, "trial", "check")
     yield Case(engine, "checkpointing", "second")
     yield Case(engine, "checkpointing", "package", "OLD")
 

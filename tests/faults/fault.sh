@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # fault.sh POINT SECONDS FAULT [WORD]: on a node under test, wait for a point of an update, then so many seconds, and do something to
 # it. Faults that only the host can do are asked for on the console.
@@ -8,25 +8,30 @@ record=/var/lib/kup/record
 timeline=/var/lib/kup/timeline
 point=$1 seconds=$2 fault=$3 word=$4
 
-# No process for each look: the node has one processor, and needs it.
+# No process for each look: the node has one processor, and needs it. Nobody ever writes into this one.
+exec {nobody}<> <(:)
+nap() {
+	read -r -t 0.05 -u "$nobody" || :
+}
+
 until_in() { # WORD FILE
 	while :; do
 		while read -r line; do
 			case $line in *"$1"*) return ;; esac
 		done 2>/dev/null <"$2"
-		sleep 0.05
+		nap
 	done
 }
 
 until_there() { # FILE
-	until [ -e "$1" ]; do sleep 0.05; done
+	until [ -e "$1" ]; do nap; done
 }
 
 case $point in
 now | early | attached) ;;
-checkpointing) until_in "PHASE='checkpointing'" $record || : ;;
+checkpointing) until_in "PHASE=checkpointing" $record ;;
 freeze | dumped | planned) until_in "$point " $timeline ;;
-restoring) until pidof criu >/dev/null; do sleep 0.05; done ;;
+restoring) until_in "restore-start " /run/kup/times ;;
 flowing) until_there /run/kup/open ;;
 trial) until_in "PHASE='trial'" $record ;;
 esac
@@ -40,7 +45,6 @@ sync $here/fired $here
 
 case $fault in
 panic) echo c >/proc/sysrq-trigger ;;
-hang) insmod $here/hang.ko ;;
 cut)
 	echo "kup-fault: cut" >/dev/ttyS0
 	sleep 1000
@@ -61,6 +65,7 @@ network)
 	done
 	networkctl reload 2>/dev/null || :
 	;;
-second) KUP_OWNER=another python3 $here/node.py stage criu "$(uname -r)" >$here/second 2>&1 ;;
+check) : >$here/check-fails ;;
+second) KUP_OWNER=another python3 $here/node.py stage criu "$(uname -r)" 60 >$here/second 2>&1 ;;
 package) dpkg --remove --force-depends "linux-image-$word" ;;
 esac

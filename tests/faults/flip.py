@@ -1,6 +1,7 @@
 """On a node under test: flip one bit of a file.
 
-flip.py KIND    image: one of CRIU's; page: the applications' memory; record: the transaction record
+flip.py KIND    image: one of CRIU's; page: the applications' memory; record: the transaction record; plan: what the next boot is to do;
+                table: where the kept page frames are
 """
 
 import os
@@ -9,6 +10,7 @@ import random
 import sys
 
 IMAGES = pathlib.Path("/var/lib/kup/images")
+PLANS = pathlib.Path("/var/lib/kup/boot")
 KINDS = {
     "image": lambda path: path.suffix == ".img" and not path.name.startswith("pages"),
     "page": lambda path: path.name.startswith("pages") or path.parent.name == "store",
@@ -18,7 +20,10 @@ KINDS = {
 def files(kind):
     if kind == "record":
         return [pathlib.Path("/var/lib/kup/record")]
-    return sorted(path for path in IMAGES.rglob("*") if path.is_file() and path.stat().st_size and KINDS[kind](path))
+    if kind == "table":
+        return list(PLANS.glob("*/frames"))
+    root, wanted = (PLANS, lambda _path: True) if kind == "plan" else (IMAGES, KINDS[kind])
+    return sorted(path for path in root.rglob("*") if path.is_file() and path.stat().st_size and wanted(path))
 
 
 def main():

@@ -1,6 +1,7 @@
 """On a node under test: the steps of an update by the library that the collection has installed there, without a controller.
 
-node.py stage ENGINE KERNEL     stage an update of patterns.service; ppp+foam: with a backstop on the disk
+node.py stage ENGINE KERNEL SECONDS     stage an update of patterns.service, with a look at itself every so many seconds on trial;
+                                ppp+foam: with a backstop on the disk
 node.py switch                  start it; the chain runs on by itself
 node.py commit | clean          keep the new kernel; remove what an update that was undone has left
 node.py state                   print where the node stands, as JSON
@@ -15,7 +16,7 @@ import sys
 
 sys.path.insert(0, "/usr/local/lib/kup")
 
-from kup import _chain, _errors, _flow, _kernels, _lock, _record, _transaction
+from kup import _chain, _errors, _flow, _kernels, _lock, _record, _transaction, _watch
 
 UNIT = "patterns.service"
 OWNER = os.environ.get("KUP_OWNER", "faults")
@@ -26,6 +27,14 @@ SETTINGS = {
     "IMAGES": "/var/lib/kup/images",
     "RESTORE_TIMEOUT": "120",
     "COMMIT_TIMEOUT": "900",
+}
+# What a node on trial judges itself by; there is a fault that makes it fail.
+CHECKS = {
+    "units": [UNIT],
+    "ports": ["7070"],
+    "commands": [{"argv": ["test", "!", "-e", "/root/faults/check-fails"]}],
+    "uris": [],
+    "numbers": [],
 }
 FILES = (
     "/proc/sys/kernel/panic",
@@ -42,11 +51,12 @@ FILES = (
 KEPT = {"record", "timeline", "memory.json", "numbers.json", "checks.json", "panic.log", "kernels", "images"}
 
 
-def stage(engine, kernel):
+def stage(engine, kernel, watch_interval):
     name, _plus, backstop = engine.partition("+")
     with _lock.exclusive():
-        settings = {**SETTINGS, "ENGINE": name, "PPP_BACKSTOP": backstop}
+        settings = {**SETTINGS, "ENGINE": name, "PPP_BACKSTOP": backstop, "WATCH_INTERVAL": watch_interval}
         _transaction.stage(kernel, [UNIT], settings, initramfs="auto", owner=OWNER)
+        _watch.keep(CHECKS)
 
 
 def switch():
@@ -60,7 +70,9 @@ def commit():
 
 def clean():
     with _lock.exclusive():
-        _transaction.clean_up(_record.load())
+        record = _record.load()
+        # What could not be brought back is kept for a person, who has seen enough of it.
+        (_transaction.forget if record["PHASE"] == "failed" else _transaction.clean_up)(record)
 
 
 def said(*argv):

@@ -1,6 +1,7 @@
 """Inject faults into updates of a virtual machine, and judge what came of each.
 
     run.py [--minutes N] [--seed N] [--only TEXT] [--count N]    a slice: faults that have no result yet, at random
+    run.py --sample [--seed N] [--only TEXT] [--count N]         faults whose result was right, at random; no result is kept
     run.py --table                                               write docs/faults.md from the results
 
 Each result is appended to results.jsonl as soon as it is there, so a slice may be ended at any time. What must hold after every
@@ -12,6 +13,8 @@ import contextlib
 import json
 import pathlib
 import random
+import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -32,6 +35,7 @@ RESULTS = HERE / "results.jsonl"
 OUT = REPO / "build" / "faults"
 TABLE = REPO / "docs" / "faults.md"
 THERE = "/root/faults"
+EARLY = "/etc/systemd/system/kup-early.service.d"
 FILES = (HERE / "node.py", HERE / "fault.sh", HERE / "flip.py", REPO / "molecule/lab/patterns.py")
 # A node that has not come to an end after so many seconds is lost. The claim of a chain, a deadline: nothing takes longer.
 PATIENCE = 1200
@@ -79,17 +83,20 @@ class Node:
         self.machine.kill()
         self.lab.start(self.machine)
 
-    def wants_power_cut(self, since):
+    def has_said(self, words, since):
+        """Whether the console has had these words since its position ``since``."""
         with self.machine.serial.open("rb") as stream:
             stream.seek(since)
-            return b"kup-fault: cut" in stream.read()
+            return words in stream.read()
 
 
 def arm(node, case, seconds):
     """Have the fault strike: on this kernel beside the chain, or in the next one's boot."""
     word = node.kernels[0] if case.word == "OLD" else case.word
-    command = f"/bin/sh {THERE}/fault.sh {case.point} {seconds:.2f} {case.fault} '{word}'"
-    node.run(f"rm -f {THERE}/fired {THERE}/second {THERE}/ballast; : >{THERE}/armed")
+    command = f"/bin/bash {THERE}/fault.sh {case.point} {seconds:.2f} {case.fault} '{word}'"
+    node.run(f"rm -f {THERE}/fired {THERE}/second {THERE}/ballast {THERE}/check-fails; : >{THERE}/armed")
+    if case.point == "boot" and case.fault == "cut":
+        return  # nobody is there to say when
     if case.point == "boot":
         line = f"/var/lib/kup/kernels/{node.kernels[1]}/cmdline"
         node.run(
@@ -101,31 +108,45 @@ def arm(node, case, seconds):
         return
     release = node.kernels[1].split("+")[0]
     node.run(
-        "cat >/etc/systemd/system/kup-fault.service && systemctl daemon-reload && systemctl enable --quiet kup-fault",
+        # Not wanted by sysinit.target: restores go before all that is.
+        f"cat >/etc/systemd/system/kup-fault.service; mkdir -p {EARLY}; "
+        f"printf '[Unit]\nWants=kup-fault.service\n' >{EARLY}/fault.conf; systemctl daemon-reload",
         f"[Unit]\n{cases.ORDER.get(case.point, 'DefaultDependencies=no')}\nConditionPathExists={THERE}/armed\n"
         f"ConditionKernelVersion={release}*\n"
-        f"[Service]\nType={'oneshot' if case.point in cases.ORDER else 'simple'}\nExecStart={command}\n"
-        "[Install]\nWantedBy=sysinit.target\n",
+        f"[Service]\nType={'oneshot' if case.point in cases.ORDER else 'simple'}\nExecStart={command}\n",
     )
 
 
 def disarm(node):
     line = f"/var/lib/kup/kernels/{node.kernels[1]}/cmdline"
     node.run(
-        f"[ ! -e {THERE}/cmdline ] || mv {THERE}/cmdline {line}; rm -f {THERE}/armed {THERE}/ballast; systemctl stop kup-fault;"
-        " systemctl disable --quiet kup-fault; rm -f /etc/systemd/system/kup-fault.service; systemctl daemon-reload;"
+        f"[ ! -e {THERE}/cmdline ] || mv {THERE}/cmdline {line}; rm -f {THERE}/armed {THERE}/ballast {THERE}/check-fails; systemctl stop kup-fault;"
+        f" rm -rf /etc/systemd/system/kup-fault.service {EARLY}; systemctl daemon-reload;"
         " systemctl reset-failed",
         check=False,
     )
 
 
-def settle(node, case, since):
-    """Wait until the update has come to its end; commit it if it stands. Returns the last state."""
+def cut_power(node, case, since, seconds):
+    """Do so if the moment for it has come; returns whether it had."""
+    asked = node.has_said(b"kup-fault: cut", since)
+    leaving = case.point == "boot" and node.has_said(b"Starting new kernel", since)
+    if leaving:
+        time.sleep(seconds)
+    if asked or leaving:
+        node.power_cut()
+    return asked or leaving
+
+
+def settle(node, case, since, seconds):
+    """Wait until the update has come to its end; commit it if it stands. Returns the last state, and whether the fault has struck."""
     began, state, cut, fixed = time.monotonic(), None, False, False
     while time.monotonic() - began < PATIENCE:
-        if case.fault == "cut" and not cut and node.wants_power_cut(since):
-            node.power_cut()
-            cut = True
+        if case.fault == "cut" and not cut:
+            cut = cut_power(node, case, since, seconds)
+            if case.point == "boot" and not cut:
+                time.sleep(0.2)  # a login that meets a kernel that leaves would take seconds
+                continue
         state = node.state()
         if state and not state["chain"] and not state["flowing"] and state["phase"] not in ("switching", "returning"):
             fired = node.run(f"test -e {THERE}/fired", check=False).returncode == 0
@@ -134,8 +155,9 @@ def settle(node, case, since):
                 node.run(f"rm -f {THERE}/ballast; mount -o remount,rw /", check=False)
                 fixed = True
             if state["phase"] != "trial" or not state["unfinished"]:
-                return state
-            if fired or case.point != "trial":
+                return state, fired or cut
+            # A node whose own checks fail is to go back without being told to.
+            if case.fault != "check" and (fired or case.point != "trial"):
                 node.tool("commit", check=False)
         time.sleep(PAUSE)
     raise Lost(f"after {PATIENCE} s: {state}")
@@ -162,11 +184,12 @@ def judge(node, before, state):
     return found["data"], wrong
 
 
-def start(node, engine):
+def start(node, engine, watch_interval=60):
     """Begin an update to whichever kernel does not run; all of the last one is gone."""
     node.tool("clean", check=False)
     running = node.state()["kernel"]
-    node.tool("stage", engine, next(kernel for kernel in node.kernels if kernel != running))
+    kernel = next(kernel for kernel in node.kernels if kernel != running)
+    node.tool("stage", engine, kernel, str(watch_interval))
 
 
 @contextlib.contextmanager
@@ -186,41 +209,47 @@ def inject(node, case, seconds):
     """Run one update with the fault; returns its result."""
     node.kernels.sort(key=lambda kernel: kernel != node.state()["kernel"])
     before = node.tool("facts").stdout.splitlines()
-    start(node, case.engine)
+    start(node, case.engine, 3 if case.fault == "check" else 60)
     node.run("python3 /usr/local/bin/patterns mark")
     since = node.machine.serial.stat().st_size
     arm(node, case, seconds)
     outage = []
     with probing(node, outage):
         node.tool("switch")
-        state = settle(node, case, since)
-    fired = node.run(f"cat {THERE}/fired", check=False).stdout.strip()
+        state, fired = settle(node, case, since, seconds)
     disarm(node)
     node.tool("clean", check=False)
     data, wrong = judge(node, before, state)
+    if case.fault == "check" and "own checks failed" not in state["reason"]:
+        wrong.append(f"it did not go back by itself: {state['phase']}, {state['reason']}")
     if case.fault == "second" and "refused" not in node.run(f"cat {THERE}/second", check=False).stdout:
         wrong.append("a second update was not refused")
     return {
         "case": case.name, "engine": case.engine, "point": case.point, "fault": f"{case.fault} {case.word}".strip(),
-        "seconds": round(seconds, 2), "fired": bool(fired), "phase": state["phase"], "reason": state["reason"],
+        "seconds": round(seconds, 2), "fired": fired, "phase": state["phase"], "reason": state["reason"],
         "data": data, "wrong": wrong, "outage_s": outage[0],
     }  # fmt: skip
 
 
 def usable(node, engine):
-    """:raises Lost: an update without a fault does not come to its end."""
-    case = cases.Case(engine, "none", "none")
+    """Its outage, in seconds.
+
+    :raises Lost: an update without a fault does not come to its end.
+    """
+    case, outage = cases.Case(engine, "none", "none"), []
     start(node, engine)
-    node.tool("switch")
-    state = settle(node, case, 0)
+    with probing(node, outage):
+        node.tool("switch")
+        state, _fired = settle(node, case, 0, 0)
     if state["phase"] != "committed":
         raise Lost(f"an update without a fault ended in phase {state['phase']}: {state['reason']}")
+    return outage[0]
 
 
 def open_node():
     lab_verb("down", "--name", NAME)
     lab_verb(
-        "up", "--name", NAME, "--nodes", 1, "--mem", 1024, "--cpus", 1, "--module",
+        "up", "--name", NAME, "--nodes", 1, "--mem", 1536, "--cpus", 1, "--module",
         "--release", "13", "--from", "6.12", "--to", "7.2", "--criu", "next",
     )  # fmt: skip
     lab = Lab(NAME)
@@ -250,9 +279,19 @@ def keep(result):
 
 
 def wanted(args):
-    known = {result["case"] for result in results()}
-    left = [case for case in cases.cases() if case.name not in known and args.only in case.name]
+    # One that came too late is tried again.
+    known = {result["case"]: not result["wrong"] for result in results() if result["fired"]}
+    if args.sample:
+        # What has been right before is to stay so. None that takes a new machine.
+        left = [case for case in cases.cases() if known.get(case.name) and case.fault not in cases.SPOILING]
+    else:
+        left = [case for case in cases.cases() if case.name not in known]
+    left = [case for case in left if args.only in case.name]
     random.shuffle(left)
+    if args.sample:
+        # One of these each time: no other test has a node judge itself.
+        watched = next((case for case in left if case.fault == "check"), None)
+        left.sort(key=lambda case: case is not watched)
     return left[: args.count] if args.count else left
 
 
@@ -260,8 +299,10 @@ def run_slice(args):
     """Returns how many faults had a consequence that they must not have."""
     seed = args.seed if args.seed is not None else random.randrange(1 << 32)
     random.seed(seed)
-    left, until, bad, node = wanted(args), time.monotonic() + 60 * args.minutes, 0, None
-    say(f"seed {seed}; {len(left)} faults have no result yet")
+    left, until, bad, node, good = wanted(args), time.monotonic() + 60 * args.minutes, 0, None, {}
+    if args.sample and not left:
+        raise LabError(f"There is nothing to draw from: expected faults in {RESULTS} whose result was right.")
+    say(f"seed {seed}; {len(left)} faults to inject")
     try:
         for case in left:
             if time.monotonic() > until:
@@ -271,15 +312,18 @@ def run_slice(args):
             say(f"{case.name}, {seconds:.2f} s")
             try:
                 result = inject(node, case, seconds)
-                if case.fault not in cases.SPOILING:
-                    usable(node, case.engine)
+                # The next fault's update begins on the node as this one has left it; without a fault one of each engine is enough.
+                if case.engine not in good and case.fault not in cases.SPOILING:
+                    good[case.engine] = usable(node, case.engine)
+                result["good_outage_s"] = good.get(case.engine)
             except (Lost, LabError, subprocess.TimeoutExpired) as error:
                 result = {
                     "case": case.name, "engine": case.engine, "point": case.point, "fault": f"{case.fault} {case.word}".strip(),
                     "fired": True, "phase": "lost", "data": None, "wrong": [str(error)],
                 }  # fmt: skip
             say(f"{case.name}: {result['phase']}, {result.get('data')}, {'; '.join(result['wrong']) or 'right'}")
-            keep({**result, "seed": seed})
+            if not args.sample:
+                keep({**result, "seed": seed})
             if result["wrong"]:
                 bad += 1
                 keep_consoles(NAME, OUT)
@@ -308,6 +352,8 @@ def table(found):
         "A cell has what came of it, which memory the application had then (*running*: as it was; *checkpoint*: of the freeze; *fresh*: none),",
         "and the longest time in which nobody could connect to it, in seconds on an emulated processor.",
         "",
+        *_outages(found),
+        "",
         "| point | fault | " + " | ".join(f"`{engine}`" for engine in cases.ENGINES) + " |",
         "| --- | --- |" + " --- |" * len(cases.ENGINES),
     ]
@@ -315,6 +361,20 @@ def table(found):
         cells = [", ".join(_cell(result) for result in row.get(engine, [])) for engine in cases.ENGINES]
         lines.append(f"| {point} | {fault} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
+
+
+def _outages(found):
+    """Lines: by engine and by what came of it, how much longer the application was away than in a good update of the same slice."""
+    lines = ["| engine | good update, s | fell back: times as long, median | worst |", "| --- | --- | --- | --- |"]
+    for engine in cases.ENGINES:
+        mine = [result for result in found if result["engine"] == engine and result.get("good_outage_s")]
+        good = sorted({result["good_outage_s"] for result in mine})
+        back = [result["outage_s"] / result["good_outage_s"] for result in mine if result["phase"] == "fell_back"]
+        if back:
+            lines.append(
+                f"| `{engine}` | {statistics.median(good):.1f} | {statistics.median(back):.2f} | {max(back):.2f} |"
+            )
+    return lines
 
 
 def _cell(result):
@@ -328,10 +388,14 @@ def main():
     parser.add_argument("--minutes", type=float, default=28, help="no fault begins later (default: %(default)s)")
     parser.add_argument("--seed", type=int, help="of the order and of the moments (default: another one each time)")
     parser.add_argument("--only", default="", metavar="TEXT", help="faults with this in their names")
+    parser.add_argument("--sample", action="store_true", help="faults whose result was right; keep no result")
     parser.add_argument("--count", type=int, help="so many faults at most")
     parser.add_argument("--table", action="store_true", help="write docs/faults.md and inject nothing")
     args = parser.parse_args()
     OUT.mkdir(parents=True, exist_ok=True)
+    # Ended like this, too, or where the shell has made it deaf to SIGINT, it is to take its virtual machine along.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     try:
         if args.table:
             return TABLE.write_text(table(results()), encoding="utf-8") and 0
