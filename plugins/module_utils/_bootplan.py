@@ -266,7 +266,7 @@ After=kup-early.service
 
 [Service]
 Type=oneshot
-# Nobody waits for it, and a commit ends it.
+# Only who goes back waits for it, and a commit ends it.
 TimeoutStartSec=infinity
 TimeoutStopSec=10
 ExecStart=/bin/sh {RUNTIME}/arm-crash
