@@ -132,14 +132,14 @@ try_again() {
 }
 
 # data_now: what the applications have that run now, by PHASE and what was written down on the way: running, all that they ever had
-# in their memory, or checkpoint, what they had at the freeze, without what they did since
+# in their memory; checkpoint, what they had at the freeze, without what they did since; or fresh, none
 data_now() {
 	if [ "$CHECKPOINT" = "$BACKSTOP" ] || [ "$PHASE" = trial ]; then
 		echo checkpoint
+	elif [ -n "$DATA" ]; then
+		echo "$DATA" # restore-failed knows, or who froze them
 	elif [ "$PHASE" = returning ] || [ "$(uname -r)" = "$KERNEL_NEW" ]; then
 		echo running
-	elif [ -n "$DATA" ]; then
-		echo "$DATA" # restore-failed knows
 	elif [ ! -e "$plan/frames" ] && cat "$plan"/tries-* 2>/dev/null | grep -q n; then
 		echo checkpoint # they may have run on the new kernel, for a moment
 	else

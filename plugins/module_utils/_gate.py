@@ -14,10 +14,10 @@ import time
 import urllib.error
 import urllib.request
 
-from . import _flow
+from . import _flow, _record
 from ._errors import KupError
 from ._files import make_directory, read_text, write_file
-from ._paths import NUMBERS, STATE
+from ._paths import NUMBERS, RUN, STATE
 from ._run import run
 from ._units import Unit
 
@@ -94,6 +94,15 @@ def _numbers(numbers):
     return failures, compared
 
 
+def started_anew(unit):
+    """Whether a `Unit` on trial has ended since its restore, and nobody asked for that."""
+    restored = read_text(f"{RUN}/{unit.name}.pid", "").strip()
+    if not restored or restored == str(unit.main_pid) or _record.load()["PHASE"] != "trial":
+        return False
+    # A person who starts it again begins a new count.
+    return unit.properties["NRestarts"] != "0" or unit.properties["ActiveState"] == "failed"
+
+
 def _unit(name):
     unit = Unit(name)
     if not unit.active:
@@ -102,6 +111,8 @@ def _unit(name):
         return [
             f"Memory of {unit.name} could not be brought in; 'journalctl --unit={_flow.service(unit.name)}' says why."
         ]
+    if started_anew(unit):
+        return [f"{unit.name} ended after its restore and was started anew: it has nothing in memory of what it had."]
     if unit.main_pid not in [process.pid for process in unit.processes]:
         return [f"{unit.name} has main process {unit.main_pid}, which is not in its control group {unit.cgroup}."]
     return []

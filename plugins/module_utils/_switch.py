@@ -57,6 +57,7 @@ def depart(record, target, phase):
         if any(took_time):
             _checkpoints.examine(parts)  # what was found before has had time to change
         plan = _bootplan.Plan(number, parts, record, frames)
+        data = "fresh" if _transaction.forgetful(record) else ""
         os.sync()  # what others have dirtied is written while the applications still serve
         _checkpoints.begin(parts)
         _timeline.mark("freeze")
@@ -75,7 +76,7 @@ def depart(record, target, phase):
         os.sync()
         for part in parts:
             part.check()
-        _record.advance(record, phase, record["REASON"], data="")
+        _record.advance(record, phase, record["REASON"], data)
         _kexec.execute()
     except BaseException as error:
         # The kernel first: files/node/given-up jumps into what is loaded, if this is killed before the record is right.

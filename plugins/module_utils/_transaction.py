@@ -11,11 +11,25 @@ import os
 import shutil
 import time
 
-from . import _bootloader, _crashkernel, _criu, _engines, _flow, _hold, _kernels, _kexec, _panic, _record, _timeline
+from . import (
+    _bootloader,
+    _crashkernel,
+    _criu,
+    _engines,
+    _flow,
+    _gate,
+    _hold,
+    _kernels,
+    _kexec,
+    _panic,
+    _record,
+    _timeline,
+)
 from ._errors import KupError
 from ._files import make_directory
 from ._paths import BOOT, CHECKS, KERNELS, MEMORY, NUMBERS, PANIC_LOG, RUN, STATE
 from ._run import run
+from ._units import Unit
 
 
 def stage(target, units, settings, *, initramfs, owner):
@@ -94,6 +108,12 @@ def _drop_other_kernels(keep):
             shutil.rmtree(f"{KERNELS}/{name}")
 
 
+def forgetful(record):
+    """Names of the units on trial that have lost what this update brought back of their memory: a list."""
+    found = [Unit(name) for name in record.units]
+    return [unit.name for unit in found if _flow.lost(unit.name) or _gate.started_anew(unit)]
+
+
 def commit(dry=False):
     """Keep the new kernel: from here on the boot loader starts it, and nothing falls back by itself.
 
@@ -112,6 +132,8 @@ def commit(dry=False):
     _flow.refuse()
     if dry:
         return True
+    # Whoever commits without the gate's judgement has what it would have refused.
+    data = "fresh" if forgetful(record) else None
     _crashkernel.disarm(record)  # first: what panics from here on is not to be taken back
     run(["systemctl", "stop", "kup-deadline.timer", "kup-deadline.service"])
     run(["systemctl", "stop", "kup-watch.timer", "kup-watch.service"], check=False)  # there is none if it is not wanted
@@ -120,7 +142,7 @@ def commit(dry=False):
     _panic.put_back(record["PANIC"])  # before the boot loader's default is the new kernel
     _bootloader.unpin(record["KERNEL_NEW"])
     _timeline.mark("committed")
-    _record.advance(record, "committed")
+    _record.advance(record, "committed", data=data)
     clean_up(record)
     return True
 

@@ -4,10 +4,11 @@ import contextlib
 import http.server
 import socketserver
 import threading
+import types
 
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils import _gate
+from ansible_collections.kup.fleet.plugins.module_utils import _gate, _record
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 
 
@@ -166,3 +167,26 @@ def test_every_failure_is_told():
         pass
     failures, _numbers = _gate.judge([], [port], [{"argv": ["false"]}], [{"url": f"http://127.0.0.1:{port}/"}], [])
     assert len(failures) == 3
+
+
+@pytest.mark.parametrize(
+    ("phase", "restored", "main_pid", "restarts", "state", "anew"),
+    [
+        ("trial", "812\n", 812, "0", "active", False),
+        ("trial", "812\n", 1400, "1", "active", True),
+        ("trial", "812\n", 0, "0", "failed", True),
+        ("trial", "812\n", 1400, "0", "active", False),  # somebody has asked for that
+        ("trial", None, 1400, "1", "active", False),
+        ("fell_back", "812\n", 1400, "1", "active", False),
+    ],
+)
+def test_a_unit_that_ended_on_trial_is_told_from_the_restored_one(
+    tmp_path, monkeypatch, phase, restored, main_pid, restarts, state, anew
+):
+    monkeypatch.setattr(_gate, "RUN", str(tmp_path))
+    monkeypatch.setattr(_record, "load", lambda: _record.Record(PHASE=phase))
+    if restored:
+        (tmp_path / "cache.service.pid").write_text(restored)
+    properties = {"NRestarts": restarts, "ActiveState": state}
+    unit = types.SimpleNamespace(name="cache.service", main_pid=main_pid, properties=properties)
+    assert _gate.started_anew(unit) == anew
