@@ -138,15 +138,15 @@ def serve():
     with socket.create_server(("", ADDRESS[1])) as server:
         while True:
             client, _address = server.accept()
-            with client:
+            # Whoever only tries whether it can connect, or has gone meanwhile, is no reason to end.
+            with client, contextlib.suppress(OSError):
                 asked = client.makefile().readline().strip()
                 print(f"asked for its {asked}", flush=True)
-                if asked == "state":
-                    said = everybody(parent, channels, shared)
-                else:
+                if asked == "marks":
                     marks.append(new_mark())
-                    said = marks
-                client.sendall(json.dumps(said).encode() + b"\n")
+                answers = {"state": lambda: everybody(parent, channels, shared), "marks": lambda: marks}
+                if asked in answers:
+                    client.sendall(json.dumps(answers[asked]()).encode() + b"\n")
 
 
 def new_mark():
