@@ -114,6 +114,13 @@ calm_down() {
 	for setting in $PANIC; do
 		echo "${setting#*=}" >"/proc/sys/kernel/${setting%%=*}" || :
 	done
+	if grep -q 'systemd\.watchdog_sec=300000ms' /proc/cmdline; then
+		# It can be told later in the boot only.
+		systemd-run --quiet --no-block --collect --unit=kup-watchdog --property=DefaultDependencies=no \
+			--property="After=dbus.socket dbus.service" --property=Wants=dbus.socket \
+			busctl set-property org.freedesktop.systemd1 /org/freedesktop/systemd1 org.freedesktop.systemd1.Manager \
+			RuntimeWatchdogUSec t 0 || :
+	fi
 }
 
 # try_again UNIT: count a boot that is about to bring UNIT back; fails if too many have. The disk is told at once: what ends

@@ -18,6 +18,7 @@ PACKAGES = [
     "systemd",
     "systemd-sysv",
     "udev",
+    "dbus",
     "kmod",
     "e2fsprogs",
     "procps",

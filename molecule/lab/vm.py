@@ -37,7 +37,7 @@ def machine(memory_mib, cpus):
     return [
         "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none",
         "-machine", "pc", "-accel", accel, "-cpu", os.environ.get("KUP_LAB_CPU", CPU),
-        "-smp", f"{cpus},maxcpus={max(cpus, CPUS_MAX)}", "-m", str(memory_mib),
+        "-smp", f"{cpus},maxcpus={max(cpus, CPUS_MAX)}", "-m", str(memory_mib), "-device", "i6300esb",
         *(["-icount", instructions] if instructions else []),
     ]  # fmt: skip
 

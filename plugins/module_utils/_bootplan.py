@@ -27,7 +27,7 @@ import os
 import re
 import shutil
 
-from . import _hold, _network
+from . import _hold, _network, _panic
 from ._files import make_directory
 from ._paths import BOOT, RUN, RUNTIME
 from ._run import run
@@ -135,6 +135,7 @@ def _early_units():
 
 def _early(directory, others):
     """A oneshot before everything that could take what the applications had: their pids, packets and addresses."""
+    watchdog = " ".join(f"modprobe@{driver}.service" for driver in _panic.watchdog_drivers())
     _unit_file(
         directory,
         "kup-early.service",
@@ -145,6 +146,10 @@ ConditionPathExists=!{RUN}/held
 Before={" ".join(others)}
 Before=network-pre.target systemd-networkd.service networking.service NetworkManager.service
 Wants=network-pre.target
+# Beside the restores, because a kernel that hangs while the other drivers are loaded is to be ended; not beside this, because it
+# makes a thread, which must not have an application's pid.
+Wants={watchdog}
+Before={watchdog}
 OnFailure=kup-restore-failed.service
 
 [Service]

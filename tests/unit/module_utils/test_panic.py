@@ -14,6 +14,7 @@ LIBRARY = pathlib.Path(__file__).parents[3] / "files" / "node" / "lib.sh"
 def settings(monkeypatch, tmp_path):
     """A node's settings, a directory; it has no detector of hard lock-ups."""
     monkeypatch.setattr(_panic, "_SETTINGS", str(tmp_path))
+    monkeypatch.setattr(_panic, "_WATCHDOG", "/nonexistent")
     for name, value in {"panic": "30", "panic_on_oops": "0", "softlockup_panic": "0"}.items():
         (tmp_path / name).write_text(value + "\n")
     return tmp_path
@@ -34,6 +35,66 @@ def test_the_command_line_is_stable_over_many_switches(settings):
     # Also into a kernel that has fewer of them.
     (settings / "softlockup_panic").unlink()
     assert _kexec.command_line(once) == once.replace(" sysctl.kernel.softlockup_panic=1", "")
+
+
+@pytest.fixture
+def node(settings, monkeypatch, tmp_path_factory):
+    """Where a node says what it has of watchdogs, and what it was told by systemd's own interface."""
+    place = tmp_path_factory.mktemp("node")
+    (place / "holders" / "i6300esb").mkdir(parents=True)
+    monkeypatch.setattr(_panic, "_DRIVERS", str(place / "holders"))
+    monkeypatch.setattr(_panic, "_WATCHDOG", str(place))
+    monkeypatch.setattr(_panic, "_BUS", str(place / "bus"))
+    (place / "nowayout").write_text("0\n")
+    monkeypatch.setattr(_panic, "_COMMAND_LINE", str(place / "cmdline"))
+    monkeypatch.setattr(_panic, "run", lambda argv, **_options: answer(place, argv))
+    return place
+
+
+def answer(place, argv):
+    if argv[0] == "systemctl":
+        return subprocess.CompletedProcess(argv, 0, (place / "version").read_text(), "")
+    return (place / "told").write_text(" ".join(argv))
+
+
+@pytest.mark.parametrize(
+    ("state", "nowayout", "version", "bus", "fed"),
+    [
+        ("inactive", "0", "257.8-1", True, True),
+        ("inactive", "0", "255 (255.4)", True, True),
+        ("active", "0", "257.8-1", True, False),
+        ("inactive", "1", "257", True, False),
+        ("inactive", "0", "252.38-1", True, False),
+        ("inactive", "0", "257", False, False),
+        ("", "0", "257", True, False),
+    ],
+)
+def test_a_watchdog_that_nobody_feeds_is_fed_during_an_update(node, state, nowayout, version, bus, fed):
+    for name, text in {"state": state, "nowayout": nowayout, "version": f"systemd {version}"}.items():
+        (node / name).write_text(text + "\n")
+    if bus:
+        (node / "bus").touch()
+    line = _kexec.command_line("root=/dev/sda1")
+    assert (_panic.WATCHDOG_WORD in line.split()) == fed
+    assert _kexec.command_line(line) == line
+
+
+def test_the_drivers_of_watchdogs_are_those_that_need_the_core(node, monkeypatch):
+    assert _panic.watchdog_drivers() == ["i6300esb"]
+    monkeypatch.setattr(_panic, "_DRIVERS", "/nonexistent")
+    assert _panic.watchdog_drivers() == []
+
+
+@pytest.mark.parametrize("word", ["", "systemd.watchdog_sec=30", _panic.WATCHDOG_WORD])
+def test_only_a_watchdog_that_the_update_had_fed_is_let_alone_afterwards(node, word):
+    (node / "cmdline").write_text(f"root=/dev/sda1 {word}\n")
+    _panic.put_back("")
+    told = (node / "told").read_text() if (node / "told").exists() else ""
+    assert told.endswith("RuntimeWatchdogUSec t 0") == (word == _panic.WATCHDOG_WORD)
+
+
+def test_the_shell_knows_the_watchdogs_word():
+    assert _panic.WATCHDOG_WORD in LIBRARY.read_text().replace("\\", "")
 
 
 def arm(directory):
