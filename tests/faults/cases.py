@@ -14,7 +14,7 @@ ORDER = {
     "attached": "DefaultDependencies=no\nAfter=kup-early.service\nBefore=patterns.service",
 }
 # Seconds after the point, at random up to so many.
-SPREAD = {"checkpointing": 1.0, "boot": 2.0, "restoring": 1.0, "flowing": 1.5, "trial": 1.0}
+SPREAD = {"checkpointing": 1.0, "boot": 2.0, "restoring": 1.0, "flowing": 0.3, "trial": 1.0}
 
 # What can be killed by its name, and where it runs.
 KILLED = {
@@ -46,6 +46,10 @@ class Case:
     def name(self):
         return " ".join(filter(None, (self.engine, self.point, self.fault, self.word)))
 
+    def as_dict(self):
+        fault = f"{self.fault} {self.word}".strip()
+        return {"case": self.name, "engine": self.engine, "point": self.point, "fault": fault}
+
 
 def _of(engine):
     for point in NEW_KERNEL:
@@ -76,6 +80,9 @@ def _of(engine):
         yield Case(engine, "early", "clock", step)
     yield Case(engine, "trial", "network", "120")
     yield Case(engine, "trial", "check")
+    yield Case(engine, "trial", "crash")
+    # The watchdog's driver is a module: systemd has nothing to feed any earlier.
+    yield Case(engine, "trial", "hang")
     yield Case(engine, "checkpointing", "second")
     yield Case(engine, "checkpointing", "package", "OLD")
 

@@ -45,6 +45,7 @@ sync $here/fired $here
 
 case $fault in
 panic) echo c >/proc/sysrq-trigger ;;
+hang) insmod $here/hang.ko ;;
 cut)
 	echo "kup-fault: cut" >/dev/ttyS0
 	sleep 1000
@@ -66,6 +67,7 @@ network)
 	networkctl reload 2>/dev/null || :
 	;;
 check) : >$here/check-fails ;;
+crash) systemctl kill --signal=KILL patterns.service ;;
 second) KUP_OWNER=another python3 $here/node.py stage criu "$(uname -r)" 60 >$here/second 2>&1 ;;
 package) dpkg --remove --force-depends "linux-image-$word" ;;
 esac

@@ -2,12 +2,15 @@
 
 node.py stage ENGINE KERNEL SECONDS     stage an update of patterns.service, with a look at itself every so many seconds on trial;
                                 ppp+foam: with a backstop on the disk
+node.py prepare ENGINE SECONDS  tidy, then stage an update to whichever of the machine's kernels does not run; prints, as JSON,
+                                what tidy did, and that kernel
 node.py switch                  start it; the chain runs on by itself
-node.py commit | clean          keep the new kernel; remove what an update that was undone has left
+node.py commit                  keep the new kernel, or go back, as the gate's checks say
+node.py tidy                    remove what an update that was undone has left; print what one could leave behind, a list in JSON
 node.py state                   print where the node stands, as JSON
-node.py facts                   print what an update could leave behind, a line each
 """
 
+import contextlib
 import json
 import os
 import pathlib
@@ -16,7 +19,7 @@ import sys
 
 sys.path.insert(0, "/usr/local/lib/kup")
 
-from kup import _chain, _errors, _flow, _kernels, _lock, _record, _transaction, _watch
+from kup import _chain, _errors, _flow, _gate, _kernels, _lock, _record, _transaction, _watch
 
 UNIT = "patterns.service"
 OWNER = os.environ.get("KUP_OWNER", "faults")
@@ -45,6 +48,7 @@ FILES = (
     "/sys/kernel/mm/transparent_hugepage/enabled",
     "/sys/kernel/kexec_crash_loaded",
     "/sys/kernel/kexec_crash_size",
+    "/sys/class/watchdog/watchdog0/state",
     f"/sys/fs/cgroup/system.slice/{UNIT}/cpu.weight",
 )
 # What stays of a finished update: the record, the kernels, and what the report is made of.
@@ -59,20 +63,37 @@ def stage(engine, kernel, watch_interval):
         _watch.keep(CHECKS)
 
 
+def prepare(engine, watch_interval):
+    left = leftovers()
+    kernel = next(kernel for kernel in _kernels.installed() if kernel != _kernels.running())
+    stage(engine, kernel, watch_interval)
+    print(json.dumps({"facts": left, "kernel": kernel}))
+
+
 def switch():
     _chain.start(_chain.SWITCH, ["switch"])
 
 
 def commit():
+    failures, _numbers = _gate.judge(**CHECKS)
+    if failures:
+        _chain.go_back(" ".join(failures))
+        return
     with _lock.exclusive():
         _transaction.commit()
 
 
-def clean():
-    with _lock.exclusive():
+def leftovers():
+    """What an update could leave behind: a list of lines, made after what one that was undone keeps has been removed."""
+    with contextlib.suppress(_errors.KupError), _lock.exclusive():
         record = _record.load()
         # What could not be brought back is kept for a person, who has seen enough of it.
         (_transaction.forget if record["PHASE"] == "failed" else _transaction.clean_up)(record)
+    return list(facts())
+
+
+def tidy():
+    print(json.dumps(leftovers()))
 
 
 def said(*argv):
@@ -101,22 +122,22 @@ def state():
 def facts():
     for path in FILES:
         found = pathlib.Path(path)
-        print(path, found.read_text(encoding="ascii").strip() if found.exists() else "none")
-    print("tables", said("nft", "list", "tables"))
-    print("modules", "kup_ppp" in said("lsmod"))
-    print("units", said("systemctl", "list-units", "--all", "--plain", "--no-legend", "kup*"))
-    print("unit", said("systemctl", "show", UNIT, "--property=Type,DropInPaths,FragmentPath,NeedDaemonReload"))
+        yield f"{path} {found.read_text(encoding='ascii').strip() if found.exists() else 'none'}"
+    yield f"tables {said('nft', 'list', 'tables')}"
+    yield f"modules {'kup_ppp' in said('lsmod')}"
+    yield f"units {said('systemctl', 'list-units', '--all', '--plain', '--no-legend', 'kup*')}"
+    yield f"unit {said('systemctl', 'show', UNIT, '--property=Type,DropInPaths,FragmentPath,NeedDaemonReload')}"
     for directory in ("/etc/systemd", "/etc/sysctl.d", "/run/sysctl.d", "/run/kup", "/var/lib/kup/images"):
         for path in sorted(pathlib.Path(directory).rglob("*")):
             if path.name not in ("lock", "kup-fault.service"):
-                print(path)
+                yield str(path)
     for path in sorted(pathlib.Path("/var/lib/kup").iterdir()):
         if path.name not in KEPT:
-            print(path)
+            yield str(path)
 
 
 def main():
-    verbs = {"stage": stage, "switch": switch, "commit": commit, "clean": clean, "state": state, "facts": facts}
+    verbs = {"stage": stage, "prepare": prepare, "switch": switch, "commit": commit, "tidy": tidy, "state": state}
     try:
         verbs[sys.argv[1]](*sys.argv[2:])
     except _errors.KupError as error:

@@ -30,18 +30,28 @@ from fleet import keep_consoles, lab_verb  # noqa: E402
 from lab import Lab  # noqa: E402
 from rollout import Rollout  # noqa: E402
 
-NAME, NODE = "faults", "node1"
+NODE = "node1"
 RESULTS = HERE / "results.jsonl"
-OUT = REPO / "build" / "faults"
 TABLE = REPO / "docs" / "faults.md"
 THERE = "/root/faults"
 EARLY = "/etc/systemd/system/kup-early.service.d"
-FILES = (HERE / "node.py", HERE / "fault.sh", HERE / "flip.py", REPO / "molecule/lab/patterns.py")
+FILES = (HERE / "node.py", HERE / "fault.sh", HERE / "flip.py", HERE / "hang.c", REPO / "molecule/lab/patterns.py")
 # A node that has not come to an end after so many seconds is lost. The claim of a chain, a deadline: nothing takes longer.
 PATIENCE = 1200
 # What the record may say of the memory, and what it may be then. Of an update that was never complete it says nothing, and a power
 # cut takes all, as it always did; what was lost since the freeze may be nothing.
 TOLD = {"": ("running", "fresh"), "running": ("running",), "checkpoint": ("checkpoint", "running"), "fresh": ("fresh",)}
+EVIDENCE = {
+    "journal": "journalctl --no-pager --output=short-precise --since=-20min",
+    "state": "grep -s '' /var/lib/kup/record /var/lib/kup/timeline; ls -lR /var/lib/kup/ /run/kup; systemctl status --no-pager 'kup*'",
+}
+# What the faults are after which a node has fallen back, for the comparison with a good update.
+FELL_BACK = {
+    "panic": ("panic",),
+    "its own checks failed": ("check", "crash"),
+    "the restore failed": ("flip", "kill", "kill-line", "full", "readonly", "clock"),
+    "cold start": ("cut", "hang", "word"),
+}
 # Less than one login takes of an emulated processor is not worth to look.
 PAUSE = 3
 
@@ -79,6 +89,27 @@ class Node:
             self.run(f"cat >{THERE}/{path.name}", path.read_text(encoding="utf-8"))
         self.run(f"python3 {THERE}/patterns.py install")
 
+    def build_hang(self, kernel):
+        """Build the module that hangs, for a kernel whose headers are there for that of the product."""
+        where = f"{THERE}/{kernel}"
+        self.run(
+            f"set -e; mkdir -p {where}; cd {where}; cp ../hang.c .; echo obj-m := hang.o >Kbuild; "
+            f"[ -e hang.ko ] || make -s -C /lib/modules/{kernel}/build M={where}; ln -sf {where}/hang.ko .."
+        )
+
+    def prepare(self, engine, watch_interval=60):
+        """Stage an update to the kernel that does not run; returns what there was before, once the last one had been tidied up."""
+        found = json.loads(self.tool("prepare", engine, str(watch_interval)).stdout)
+        self.kernels.sort(key=lambda kernel: kernel == found["kernel"])
+        return found["facts"]
+
+    def keep_evidence(self, place):
+        """Copy what the machine says of the last update into a directory; it is about to be removed."""
+        place.mkdir(exist_ok=True)
+        for name, command in EVIDENCE.items():
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                (place / name).write_text(self.run(command, check=False).stdout, encoding="utf-8")
+
     def power_cut(self):
         self.machine.kill()
         self.lab.start(self.machine)
@@ -94,6 +125,8 @@ def arm(node, case, seconds):
     """Have the fault strike: on this kernel beside the chain, or in the next one's boot."""
     word = node.kernels[0] if case.word == "OLD" else case.word
     command = f"/bin/bash {THERE}/fault.sh {case.point} {seconds:.2f} {case.fault} '{word}'"
+    if case.fault == "hang":
+        node.build_hang(node.kernels[1])
     node.run(f"rm -f {THERE}/fired {THERE}/second {THERE}/ballast {THERE}/check-fails; : >{THERE}/armed")
     if case.point == "boot" and case.fault == "cut":
         return  # nobody is there to say when
@@ -156,8 +189,8 @@ def settle(node, case, since, seconds):
                 fixed = True
             if state["phase"] != "trial" or not state["unfinished"]:
                 return state, fired or cut
-            # A node whose own checks fail is to go back without being told to.
-            if case.fault != "check" and (fired or case.point != "trial"):
+            # A node whose own checks fail, or that hangs, is to go back without being told to.
+            if case.fault not in ("check", "hang") and (fired or case.point != "trial"):
                 node.tool("commit", check=False)
         time.sleep(PAUSE)
     raise Lost(f"after {PATIENCE} s: {state}")
@@ -178,18 +211,10 @@ def judge(node, before, state):
         wrong.append(
             f"the memory is {found['data']}, the record says {state['data']!r} ({state['phase']}, {state['reason']})"
         )
-    left = sorted(set(node.tool("facts").stdout.splitlines()) ^ set(before))
+    left = sorted(set(json.loads(node.tool("tidy").stdout)) ^ set(before))
     if left:
         wrong.append(f"not as before: {left}")
     return found["data"], wrong
-
-
-def start(node, engine, watch_interval=60):
-    """Begin an update to whichever kernel does not run; all of the last one is gone."""
-    node.tool("clean", check=False)
-    running = node.state()["kernel"]
-    kernel = next(kernel for kernel in node.kernels if kernel != running)
-    node.tool("stage", engine, kernel, str(watch_interval))
 
 
 @contextlib.contextmanager
@@ -207,9 +232,7 @@ def probing(node, seen):
 
 def inject(node, case, seconds):
     """Run one update with the fault; returns its result."""
-    node.kernels.sort(key=lambda kernel: kernel != node.state()["kernel"])
-    before = node.tool("facts").stdout.splitlines()
-    start(node, case.engine, 3 if case.fault == "check" else 60)
+    before = node.prepare(case.engine, 3 if case.fault == "check" else 60)
     node.run("python3 /usr/local/bin/patterns mark")
     since = node.machine.serial.stat().st_size
     arm(node, case, seconds)
@@ -218,14 +241,16 @@ def inject(node, case, seconds):
         node.tool("switch")
         state, fired = settle(node, case, since, seconds)
     disarm(node)
-    node.tool("clean", check=False)
     data, wrong = judge(node, before, state)
     if case.fault == "check" and "own checks failed" not in state["reason"]:
         wrong.append(f"it did not go back by itself: {state['phase']}, {state['reason']}")
+    if case.fault == "crash" and (state["phase"], data) != ("fell_back", "fresh"):
+        wrong.append("it did not go back, or the application did not crash")
+    if case.fault == "hang" and "nobody committed" in state["reason"]:
+        wrong.append("it did not hang, or no watchdog ended that")
     if case.fault == "second" and "refused" not in node.run(f"cat {THERE}/second", check=False).stdout:
         wrong.append("a second update was not refused")
     return {
-        "case": case.name, "engine": case.engine, "point": case.point, "fault": f"{case.fault} {case.word}".strip(),
         "seconds": round(seconds, 2), "fired": fired, "phase": state["phase"], "reason": state["reason"],
         "data": data, "wrong": wrong, "outage_s": outage[0],
     }  # fmt: skip
@@ -237,7 +262,7 @@ def usable(node, engine):
     :raises Lost: an update without a fault does not come to its end.
     """
     case, outage = cases.Case(engine, "none", "none"), []
-    start(node, engine)
+    node.prepare(engine)
     with probing(node, outage):
         node.tool("switch")
         state, _fired = settle(node, case, 0, 0)
@@ -246,13 +271,13 @@ def usable(node, engine):
     return outage[0]
 
 
-def open_node():
-    lab_verb("down", "--name", NAME)
+def open_node(name, out):
+    lab_verb("down", "--name", name)
     lab_verb(
-        "up", "--name", NAME, "--nodes", 1, "--mem", 1536, "--cpus", 1, "--module",
+        "up", "--name", name, "--nodes", 1, "--mem", 1536, "--cpus", 1, "--module",
         "--release", "13", "--from", "6.12", "--to", "7.2", "--criu", "next",
     )  # fmt: skip
-    lab = Lab(NAME)
+    lab = Lab(name)
     node = Node(lab)
     node.install()
     # The first one by Ansible: it installs what a node needs.
@@ -260,11 +285,11 @@ def open_node():
         "kup_kernel": node.kernels[1],
         "kup_engine": "ppp",
         "kup_units": ["patterns.service"],
-        "kup_report_dir": str(OUT / "report"),
+        "kup_report_dir": str(out / "report"),
         **{name: [] for name in ("kup_gate_ports", "kup_gate_numbers", "kup_gate_commands")},
     }
-    if Rollout(NAME, OUT / "rollout.log", variables).wait():
-        raise LabError(f"The first rollout failed; see {OUT / 'rollout.log'}.")
+    if Rollout(name, out / "rollout.log", variables).wait():
+        raise LabError(f"The first rollout failed; see {out / 'rollout.log'}.")
     return node
 
 
@@ -278,14 +303,18 @@ def keep(result):
         stream.write(json.dumps(result) + "\n")
 
 
+def known():
+    """Whether what came of it was right, by the name of each case with a result. One that came too late is tried again."""
+    return {result["case"]: not result["wrong"] for result in results() if result["fired"]}
+
+
 def wanted(args):
-    # One that came too late is tried again.
-    known = {result["case"]: not result["wrong"] for result in results() if result["fired"]}
+    was_right = known()
     if args.sample:
         # What has been right before is to stay so. None that takes a new machine.
-        left = [case for case in cases.cases() if known.get(case.name) and case.fault not in cases.SPOILING]
+        left = [case for case in cases.cases() if was_right.get(case.name) and case.fault not in cases.SPOILING]
     else:
-        left = [case for case in cases.cases() if case.name not in known]
+        left = [case for case in cases.cases() if case.name not in was_right]
     left = [case for case in left if args.only in case.name]
     random.shuffle(left)
     if args.sample:
@@ -300,6 +329,8 @@ def run_slice(args):
     seed = args.seed if args.seed is not None else random.randrange(1 << 32)
     random.seed(seed)
     left, until, bad, node, good = wanted(args), time.monotonic() + 60 * args.minutes, 0, None, {}
+    out = REPO / "build" / args.lab
+    out.mkdir(parents=True, exist_ok=True)
     if args.sample and not left:
         raise LabError(f"There is nothing to draw from: expected faults in {RESULTS} whose result was right.")
     say(f"seed {seed}; {len(left)} faults to inject")
@@ -307,7 +338,9 @@ def run_slice(args):
         for case in left:
             if time.monotonic() > until:
                 break
-            node = node or open_node()
+            if not args.sample and case.name in known():
+                continue  # by another slice meanwhile
+            node = node or open_node(args.lab, out)
             seconds = random.uniform(0, cases.SPREAD.get(case.point, 0))
             say(f"{case.name}, {seconds:.2f} s")
             try:
@@ -317,20 +350,18 @@ def run_slice(args):
                     good[case.engine] = usable(node, case.engine)
                 result["good_outage_s"] = good.get(case.engine)
             except (Lost, LabError, subprocess.TimeoutExpired) as error:
-                result = {
-                    "case": case.name, "engine": case.engine, "point": case.point, "fault": f"{case.fault} {case.word}".strip(),
-                    "fired": True, "phase": "lost", "data": None, "wrong": [str(error)],
-                }  # fmt: skip
+                result = {"fired": True, "phase": "lost", "data": None, "wrong": [str(error)]}
             say(f"{case.name}: {result['phase']}, {result.get('data')}, {'; '.join(result['wrong']) or 'right'}")
             if not args.sample:
-                keep({**result, "seed": seed})
+                keep({**case.as_dict(), **result, "seed": seed})
             if result["wrong"]:
                 bad += 1
-                keep_consoles(NAME, OUT)
+                keep_consoles(args.lab, out)
+                node.keep_evidence(out / case.name.replace(" ", "_").replace("/", "_"))
             if result["wrong"] or case.fault in cases.SPOILING:
                 node = None  # the next one begins on a new machine
     finally:
-        lab_verb("down", "--name", NAME)
+        lab_verb("down", "--name", args.lab)
     return bad
 
 
@@ -364,17 +395,26 @@ def table(found):
 
 
 def _outages(found):
-    """Lines: by engine and by what came of it, how much longer the application was away than in a good update of the same slice."""
-    lines = ["| engine | good update, s | fell back: times as long, median | worst |", "| --- | --- | --- | --- |"]
+    """Lines: by engine, and by what sent it back, how much longer the application was away than in a good update of the same slice."""
+    lines = [
+        "How many times as long as in a good update of the same slice nobody could connect, where the node fell back (median, worst):",
+        "",
+        "| engine | good update, s | " + " | ".join(FELL_BACK) + " |",
+        "| --- | --- |" + " --- |" * len(FELL_BACK),
+    ]
     for engine in cases.ENGINES:
         mine = [result for result in found if result["engine"] == engine and result.get("good_outage_s")]
         good = sorted({result["good_outage_s"] for result in mine})
-        back = [result["outage_s"] / result["good_outage_s"] for result in mine if result["phase"] == "fell_back"]
+        back = [result for result in mine if result["phase"] == "fell_back"]
         if back:
-            lines.append(
-                f"| `{engine}` | {statistics.median(good):.1f} | {statistics.median(back):.2f} | {max(back):.2f} |"
-            )
+            cells = " | ".join(_times(back, faults) for faults in FELL_BACK.values())
+            lines.append(f"| `{engine}` | {statistics.median(good):.1f} | {cells} |")
     return lines
+
+
+def _times(back, faults):
+    times = [result["outage_s"] / result["good_outage_s"] for result in back if result["fault"].split()[0] in faults]
+    return f"{statistics.median(times):.2f}, {max(times):.2f}" if times else ""
 
 
 def _cell(result):
@@ -390,9 +430,14 @@ def main():
     parser.add_argument("--only", default="", metavar="TEXT", help="faults with this in their names")
     parser.add_argument("--sample", action="store_true", help="faults whose result was right; keep no result")
     parser.add_argument("--count", type=int, help="so many faults at most")
+    parser.add_argument(
+        "--lab",
+        default="faults",
+        metavar="NAME",
+        help="the machine's; slices with other names run beside it (default: %(default)s)",
+    )
     parser.add_argument("--table", action="store_true", help="write docs/faults.md and inject nothing")
     args = parser.parse_args()
-    OUT.mkdir(parents=True, exist_ok=True)
     # Ended like this, too, or where the shell has made it deaf to SIGINT, it is to take its virtual machine along.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
