@@ -57,7 +57,7 @@ def depart(record, target, phase):
         if any(took_time):
             _checkpoints.examine(parts)  # what was found before has had time to change
         plan = _bootplan.Plan(number, parts, record, frames)
-        data = "fresh" if _transaction.forgetful(record) else ""
+        data = "fresh" if before == "trial" and _transaction.forgetful(record) else ""
         os.sync()  # what others have dirtied is written while the applications still serve
         _checkpoints.begin(parts)
         _timeline.mark("freeze")
