@@ -7,7 +7,7 @@ node.py prepare ENGINE SECONDS  tidy, then stage an update to whichever of the m
 node.py switch                  start it; the chain runs on by itself
 node.py commit                  keep the new kernel, or go back, as the gate's checks say
 node.py tidy                    remove what an update that was undone has left; print what one could leave behind, a list in JSON
-node.py state                   print where the node stands, as JSON
+node.py wait                    until nothing of an update is under way; print where the node stands then, as JSON
 """
 
 import contextlib
@@ -16,6 +16,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, "/usr/local/lib/kup")
 
@@ -39,6 +40,8 @@ CHECKS = {
     "uris": [],
     "numbers": [],
 }
+# Each look takes a good part of a second of an emulated processor, which the update needs.
+PAUSE = 2
 FILES = (
     "/proc/sys/kernel/panic",
     "/proc/sys/kernel/panic_on_oops",
@@ -100,23 +103,27 @@ def said(*argv):
     return subprocess.run(argv, check=False, stdout=subprocess.PIPE, text=True).stdout.strip()
 
 
+def wait():
+    while (found := state())["busy"]:
+        time.sleep(PAUSE)
+    print(json.dumps(found))
+
+
 def state():
     try:
         record = _record.load().as_dict()
     except _errors.KupError as error:
         record = {"phase": "unreadable", "reason": str(error), "unfinished": True}
-    found = {
-        "kernel": _kernels.running(),
+    unit, *chain = said("systemctl", "is-active", UNIT, *_chain.UNITS).splitlines()
+    under_way = {"active", "activating"} & set(chain) or record["phase"] in ("switching", "returning") or _flow.units()
+    return {
         "phase": record["phase"],
         "reason": record["reason"],
         "data": record.get("data", ""),
         "unfinished": record["unfinished"],
-        "flowing": _flow.units(),
-        "chain": [unit for unit in _chain.UNITS if said("systemctl", "is-active", unit) in ("active", "activating")],
-        "unit": said("systemctl", "is-active", UNIT),
-        "booted": said("systemctl", "is-system-running"),
+        "unit": unit,
+        "busy": bool(under_way),
     }
-    print(json.dumps(found))
 
 
 def facts():
@@ -137,7 +144,7 @@ def facts():
 
 
 def main():
-    verbs = {"stage": stage, "prepare": prepare, "switch": switch, "commit": commit, "tidy": tidy, "state": state}
+    verbs = {"stage": stage, "prepare": prepare, "switch": switch, "commit": commit, "tidy": tidy, "wait": wait}
     try:
         verbs[sys.argv[1]](*sys.argv[2:])
     except _errors.KupError as error:

@@ -52,8 +52,10 @@ FELL_BACK = {
     "the restore failed": ("flip", "kill", "kill-line", "full", "readonly", "clock"),
     "cold start": ("cut", "hang", "word"),
 }
-# Less than one login takes of an emulated processor is not worth to look.
-PAUSE = 3
+# One login for all that is asked of one kernel: it costs seconds of an emulated processor.
+SHARED = ("-o", "ControlMaster=auto", "-o", "ControlPersist=yes")
+# How often the console is looked at for the moment to cut the power, in seconds, and how often a node that boots is asked.
+GLANCE, PAUSE = 0.1, 1
 
 
 class Lost(Exception):
@@ -67,10 +69,13 @@ class Node:
         self.lab, self.machine = lab, lab.machine(NODE)
         self.kernels = [lab.record["image"][f"kernel_{name}"] for name in ("from", "to")]
 
+    def ssh(self, *command):
+        """The argv of a command on the node."""
+        program, *words = self.lab.ssh(self.machine, command)
+        return [program, *SHARED, "-o", f"ControlPath={self.lab.state}/shared", *words]
+
     def run(self, command, text=None, check=True):
-        done = subprocess.run(
-            self.lab.ssh(self.machine, [command]), input=text, capture_output=True, text=True, check=False, timeout=600
-        )
+        done = subprocess.run(self.ssh(command), input=text, capture_output=True, text=True, check=False, timeout=600)
         if check and done.returncode:
             raise LabError(f"'{command}' ended with {done.returncode} on {NODE}: {done.stderr.strip()[-300:]}")
         return done
@@ -78,10 +83,12 @@ class Node:
     def tool(self, *words, check=True):
         return self.run(" ".join(["python3", f"{THERE}/node.py", *words]), check=check)
 
-    def state(self):
-        """Where it stands; None while nobody answers."""
-        done = self.tool("state", check=False)
-        return json.loads(done.stdout) if done.returncode == 0 else None
+    def waiting(self):
+        """The process that waits for the end of the update, and prints where the node stands then; it fails with each kernel."""
+        words = self.ssh(f"python3 {THERE}/node.py wait")
+        return subprocess.Popen(
+            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
 
     def install(self):
         self.run(f"mkdir -p {THERE}")
@@ -173,26 +180,30 @@ def cut_power(node, case, since, seconds):
 
 def settle(node, case, since, seconds):
     """Wait until the update has come to its end; commit it if it stands. Returns the last state, and whether the fault has struck."""
-    began, state, cut, fixed = time.monotonic(), None, False, False
-    while time.monotonic() - began < PATIENCE:
-        if case.fault == "cut" and not cut:
-            cut = cut_power(node, case, since, seconds)
-            if case.point == "boot" and not cut:
-                time.sleep(0.2)  # a login that meets a kernel that leaves would take seconds
-                continue
-        state = node.state()
-        if state and not state["chain"] and not state["flowing"] and state["phase"] not in ("switching", "returning"):
-            fired = node.run(f"test -e {THERE}/fired", check=False).returncode == 0
-            if case.fault in ("full", "readonly") and fired and not fixed:
-                # What a person would do about it.
-                node.run(f"rm -f {THERE}/ballast; mount -o remount,rw /", check=False)
-                fixed = True
-            if state["phase"] != "trial" or not state["unfinished"]:
-                return state, fired or cut
-            # A node whose own checks fail, or that hangs, is to go back without being told to.
-            if case.fault not in ("check", "hang") and (fired or case.point != "trial"):
-                node.tool("commit", check=False)
-        time.sleep(PAUSE)
+    until, state, cut, fixed = time.monotonic() + PATIENCE, None, False, False
+    while time.monotonic() < until:
+        with node.waiting() as waiting:
+            while waiting.poll() is None and time.monotonic() < until:
+                cut = cut or (case.fault == "cut" and cut_power(node, case, since, seconds))
+                time.sleep(GLANCE)
+            waiting.kill()
+            said = waiting.stdout.read()
+        if waiting.returncode:
+            time.sleep(PAUSE)
+            continue
+        state = json.loads(said)
+        fired = node.run(f"test -e {THERE}/fired", check=False).returncode == 0
+        if case.fault in ("full", "readonly") and fired and not fixed:
+            # What a person would do about it.
+            node.run(f"rm -f {THERE}/ballast; mount -o remount,rw /", check=False)
+            fixed = True
+        if state["phase"] != "trial" or not state["unfinished"]:
+            return state, fired or cut
+        # A node whose own checks fail, or that hangs, is to go back without being told to.
+        if case.fault not in ("check", "hang") and (fired or case.point != "trial"):
+            node.tool("commit", check=False)
+        else:
+            time.sleep(PAUSE)
     raise Lost(f"after {PATIENCE} s: {state}")
 
 
