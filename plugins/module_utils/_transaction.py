@@ -40,6 +40,7 @@ def stage(target, units, settings, *, initramfs, owner):
     :raises KupError: something is refused; the applications were not touched.
     """
     _refuse_unfinished(owner, target)
+    _end_cut_off(_record.load())
     make_directory(STATE)
     old = _kernels.running()
     for kernel in (old, target):
@@ -92,6 +93,13 @@ def _refuse_unfinished(owner, target):
             f"This node is in phase {record['PHASE']!r} of an update to {record['KERNEL_NEW']}, expected none under way; "
             "commit it or undo it with kup_fallback.yml."
         )
+
+
+def _end_cut_off(record):
+    """End an update that stopped with its machine while it was checkpointed: after the next one nobody would know its images."""
+    if record["PHASE"] == "checkpointing":
+        _record.advance(record, "aborted", "the machine stopped while the applications were checkpointed")
+        clean_up(record)
 
 
 def _is_prepared(record, fresh):

@@ -90,8 +90,8 @@ def leftovers():
     """What an update could leave behind: a list of lines, made after what one that was undone keeps has been removed."""
     with contextlib.suppress(_errors.KupError), _lock.exclusive():
         record = _record.load()
-        # What could not be brought back is kept for a person, who has seen enough of it.
-        (_transaction.forget if record["PHASE"] == "failed" else _transaction.clean_up)(record)
+        # What could not be brought back, or was cut off, is kept for a person, who has seen enough of it.
+        (_transaction.forget if record["PHASE"] in ("failed", "checkpointing") else _transaction.clean_up)(record)
     return list(facts())
 
 

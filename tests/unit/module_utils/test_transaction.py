@@ -67,3 +67,19 @@ def test_a_node_without_an_update_has_nothing(tmp_path, monkeypatch):
     for name in PLACES:
         monkeypatch.setattr(_transaction, name, str(tmp_path / name.lower()))
     assert not _transaction.forget(Record())
+
+
+class Staging(Exception):
+    """The next update has come to its first step."""
+
+
+def test_a_checkpoint_that_was_cut_off_is_removed_before_the_next_update_forgets_its_name(node, monkeypatch):
+    directory, record = node
+    cleaned = []
+    monkeypatch.setattr(_transaction, "clean_up", lambda record: cleaned.append((record["PHASE"], record["ID"])))
+    monkeypatch.setattr(_transaction, "make_directory", lambda path: (_ for _ in ()).throw(Staging(path)))
+    _record.save(Record(record, PHASE="checkpointing", ENGINE="criu"))
+    with pytest.raises(Staging):
+        _transaction.stage("7.2", ["a.service"], {}, initramfs="auto", owner="me")
+    assert cleaned == [("aborted", "20260101T000000")]
+    assert _record.load()["PHASE"] == "aborted"
