@@ -14,12 +14,12 @@ import json
 import pathlib
 import random
 import signal
-import statistics
 import subprocess
 import sys
 import time
 
 import cases
+import page
 
 HERE = pathlib.Path(__file__).resolve().parent
 REPO = HERE.parents[1]
@@ -32,7 +32,6 @@ from rollout import Rollout  # noqa: E402
 
 NODE = "node1"
 RESULTS = HERE / "results.jsonl"
-TABLE = REPO / "docs" / "faults.md"
 THERE = "/root/faults"
 EARLY = "/etc/systemd/system/kup-early.service.d"
 FILES = (HERE / "node.py", HERE / "fault.sh", HERE / "flip.py", HERE / "hang.c", REPO / "molecule/lab/patterns.py")
@@ -45,20 +44,13 @@ EVIDENCE = {
     "journal": "journalctl --no-pager --output=short-precise --since=-20min",
     "state": "grep -s '' /var/lib/kup/record /var/lib/kup/timeline; ls -lR /var/lib/kup/ /run/kup; systemctl status --no-pager 'kup*'",
 }
-# What the faults are after which a node has fallen back, for the comparison with a good update.
-FELL_BACK = {
-    "panic": ("panic",),
-    "its own checks failed": ("check", "crash"),
-    "the restore failed": ("flip", "kill", "kill-line", "full", "readonly", "clock"),
-    "cold start": ("cut", "hang", "word"),
-}
 # One login for all that is asked of one kernel: it costs seconds of an emulated processor.
 SHARED = ("-o", "ControlMaster=auto", "-o", "ControlPersist=yes")
 # How often the console is looked at for the moment to cut the power, in seconds, and how often a node that boots is asked.
 GLANCE, PAUSE = 0.1, 1
 
 
-class Lost(Exception):
+class Lost(LabError):
     """The node does not come to an end."""
 
 
@@ -268,9 +260,9 @@ def inject(node, case, seconds):
 
 
 def usable(node, engine):
-    """Its outage, in seconds.
+    """The outage of an update without a fault, in seconds.
 
-    :raises Lost: an update without a fault does not come to its end.
+    :raises Lost: it does not come to its end.
     """
     case, outage = cases.Case(engine, "none", "none"), []
     node.prepare(engine)
@@ -339,7 +331,7 @@ def run_slice(args):
     """Returns how many faults had a consequence that they must not have."""
     seed = args.seed if args.seed is not None else random.randrange(1 << 32)
     random.seed(seed)
-    left, until, bad, node, good = wanted(args), time.monotonic() + 60 * args.minutes, 0, None, {}
+    left, until, bad, node = wanted(args), time.monotonic() + 60 * args.minutes, 0, None
     out = REPO / "build" / args.lab
     out.mkdir(parents=True, exist_ok=True)
     if args.sample and not left:
@@ -356,11 +348,7 @@ def run_slice(args):
             say(f"{case.name}, {seconds:.2f} s")
             try:
                 result = inject(node, case, seconds)
-                # The next fault's update begins on the node as this one has left it; without a fault one of each engine is enough.
-                if case.engine not in good and case.fault not in cases.SPOILING:
-                    good[case.engine] = usable(node, case.engine)
-                result["good_outage_s"] = good.get(case.engine)
-            except (Lost, LabError, subprocess.TimeoutExpired) as error:
+            except (LabError, subprocess.TimeoutExpired) as error:
                 result = {"fired": True, "phase": "lost", "data": None, "wrong": [str(error)]}
             say(f"{case.name}: {result['phase']}, {result.get('data')}, {'; '.join(result['wrong']) or 'right'}")
             if not args.sample:
@@ -371,67 +359,12 @@ def run_slice(args):
                 node.keep_evidence(out / case.name.replace(" ", "_").replace("/", "_"))
             if result["wrong"] or case.fault in cases.SPOILING:
                 node = None  # the next one begins on a new machine
+        if node:
+            # Each fault's update was one on the node as the last fault had left it; this is one for the last.
+            say(f"an update without a fault: nobody could connect for {usable(node, case.engine)} s")
     finally:
         lab_verb("down", "--name", args.lab)
     return bad
-
-
-def table(found):
-    """The results as a page."""
-    rows = {}
-    for result in found:
-        row = rows.setdefault((result["point"], result["fault"]), {})
-        row.setdefault(result["engine"], []).append(result)
-    lines = [
-        "# What faults do to an update",
-        "",
-        f"{len(found)} faults, each in an update of its own on a virtual machine (`make torture`). {sum(result['fired'] for result in found)}"
-        " struck before the update was over,",
-        f"and {sum(bool(result['wrong']) for result in found)} had a consequence that none may have: wrong bytes, a unit that does not run,"
-        " a node that is lost, something left",
-        "behind, memory that is not the one that the record tells of, or a node that takes no further update.",
-        "",
-        "A cell has what came of it, which memory the application had then (*running*: as it was; *checkpoint*: of the freeze; *fresh*: none),",
-        "and the longest time in which nobody could connect to it, in seconds on an emulated processor.",
-        "",
-        *_outages(found),
-        "",
-        "| point | fault | " + " | ".join(f"`{engine}`" for engine in cases.ENGINES) + " |",
-        "| --- | --- |" + " --- |" * len(cases.ENGINES),
-    ]
-    for (point, fault), row in sorted(rows.items(), key=lambda item: (cases.POINTS.index(item[0][0]), item[0][1])):
-        cells = [", ".join(_cell(result) for result in row.get(engine, [])) for engine in cases.ENGINES]
-        lines.append(f"| {point} | {fault} | " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
-
-
-def _outages(found):
-    """Lines: by engine, and by what sent it back, how much longer the application was away than in a good update of the same slice."""
-    lines = [
-        "How many times as long as in a good update of the same slice nobody could connect, where the node fell back (median, worst):",
-        "",
-        "| engine | good update, s | " + " | ".join(FELL_BACK) + " |",
-        "| --- | --- |" + " --- |" * len(FELL_BACK),
-    ]
-    for engine in cases.ENGINES:
-        mine = [result for result in found if result["engine"] == engine and result.get("good_outage_s")]
-        good = sorted({result["good_outage_s"] for result in mine})
-        back = [result for result in mine if result["phase"] == "fell_back"]
-        if back:
-            cells = " | ".join(_times(back, faults) for faults in FELL_BACK.values())
-            lines.append(f"| `{engine}` | {statistics.median(good):.1f} | {cells} |")
-    return lines
-
-
-def _times(back, faults):
-    times = [result["outage_s"] / result["good_outage_s"] for result in back if result["fault"].split()[0] in faults]
-    return f"{statistics.median(times):.2f}, {max(times):.2f}" if times else ""
-
-
-def _cell(result):
-    if result["wrong"]:
-        return f"**wrong**: {'; '.join(result['wrong'])}"
-    return f"{result['phase']}, {result['data']}, {result['outage_s']:.0f}{'' if result['fired'] else ' (too late)'}"
 
 
 def main():
@@ -454,7 +387,8 @@ def main():
         signal.signal(number, signal.default_int_handler)
     try:
         if args.table:
-            return TABLE.write_text(table(results()), encoding="utf-8") and 0
+            page.write(results())
+            return 0
         return 1 if run_slice(args) else 0
     except LabError as error:
         sys.exit(f"faults: {error}")
