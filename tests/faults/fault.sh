@@ -23,8 +23,8 @@ until_in() { # WORD FILE
 	done
 }
 
-until_there() { # FILE
-	until [ -e "$1" ]; do nap; done
+until_link() { # PATH
+	until [ -L "$1" ]; do nap; done
 }
 
 case $point in
@@ -32,7 +32,7 @@ now | early | attached) ;;
 checkpointing) until_in "PHASE=checkpointing" $record ;;
 freeze | dumped | planned) until_in "$point " $timeline ;;
 restoring) until_in "restore-start " /run/kup/times ;;
-flowing) until_there /run/kup/open ;;
+flowing) until_link /run/kup/open ;;
 trial) until_in "PHASE='trial'" $record ;;
 esac
 sleep "$seconds"
