@@ -23,10 +23,10 @@ def write(found):
 
 def table(found, outages):
     """The results as a page."""
+    found = list({result["case"]: result for result in found}.values())  # one that came too late was tried again
     rows = {}
     for result in found:
-        row = rows.setdefault((result["point"], result["fault"]), {})
-        row.setdefault(result["engine"], []).append(result)
+        rows.setdefault((result["point"], result["fault"]), {})[result["engine"]] = result
     lines = [
         "# What faults do to an update",
         "",
@@ -45,7 +45,7 @@ def table(found, outages):
         "| --- | --- |" + " --- |" * len(cases.ENGINES),
     ]
     for (point, fault), row in sorted(rows.items(), key=lambda item: (cases.POINTS.index(item[0][0]), item[0][1])):
-        cells = [", ".join(_cell(result) for result in row.get(engine, [])) for engine in cases.ENGINES]
+        cells = [_cell(row[engine]) if engine in row else "" for engine in cases.ENGINES]
         lines.append(f"| {point} | {fault} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
