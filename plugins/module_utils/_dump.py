@@ -68,8 +68,12 @@ class Dump:
         os.write(self._pipes[_FREEZE], b"freeze\n")
 
     def wait(self, deadline):
-        """Wait for complete images; see `ready`."""
+        """Wait for complete images; see `ready`.
+
+        From here on the kernel holds the tree as well: one that went on because CRIU has ended would not be what its image says.
+        """
         self._await(_DUMPED, deadline)
+        self.unit.hold(True)
 
     def _await(self, pipe, deadline):
         while True:
@@ -86,7 +90,7 @@ class Dump:
             time.sleep(0.005)
 
     def check(self):
-        """:raises KupError: the tree may have gone on since; the images are not its state any more."""
+        """:raises KupError: the tree may have gone on before it was held; the images are not its state any more."""
         if self.ended or time.monotonic() > self._frozen_until:
             raise KupError(
                 f"{self.unit.name} was to be frozen until the jump, which took more than {_HELD} s or CRIU has ended; "
@@ -104,6 +108,8 @@ class Dump:
         One that is in the middle of its work is not ended: it alone can take its hands off the tree. It finds nobody to ask then,
         and does the same (files/node/hook).
         """
+        with contextlib.suppress(OSError):  # the unit may be gone
+            self.unit.hold(False)
         with contextlib.suppress(BlockingIOError):  # one that has not begun yet should not begin
             os.read(self._pipes[_FREEZE], 64)
         for pipe in (_FREEZE, _VERDICT):  # its hook may outlive it

@@ -12,6 +12,8 @@ import re
 from ._files import read_text
 
 _PROC = "/proc"
+#: Where systemd has mounted the control groups, version 2.
+CGROUPS = "/sys/fs/cgroup"
 
 
 class Process:
@@ -84,7 +86,7 @@ def _numbers(directory):
 def in_cgroup(path):
     """Processes of the cgroup (v2) ``path``, e.g. /system.slice/memcached.service, children included."""
     found = []
-    for directory, _children, files in os.walk(f"/sys/fs/cgroup{path}"):
+    for directory, _children, files in os.walk(f"{CGROUPS}{path}"):
         if "cgroup.procs" in files:
             found += [int(pid) for pid in read_text(f"{directory}/cgroup.procs", "").split()]
     return [Process(pid) for pid in sorted(found)]

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 
@@ -90,6 +91,15 @@ class Unit:
     def shmem(self):
         """Resident bytes of all processes' shared memory."""
         return sum(process.shmem for process in self.processes)
+
+    def hold(self, held):
+        """Have the kernel keep all processes from running, whatever becomes of who has stopped them; or let them run again.
+
+        Control groups of version 1 have no such file: nothing is done there.
+        """
+        path = f"{_processes.CGROUPS}{self.cgroup}/cgroup.freeze"
+        with contextlib.suppress(FileNotFoundError), open(path, "w", encoding="ascii") as stream:
+            stream.write(str(int(held)))
 
     def definition(self):
         """The unit's own text as systemd reads it: fragment and drop-ins, in order."""
