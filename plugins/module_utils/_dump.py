@@ -11,7 +11,7 @@ import os
 import subprocess
 import time
 
-from . import _criu
+from . import _criu, _killed
 from ._errors import KupError
 from ._files import make_directory
 from ._paths import RUNTIME
@@ -42,6 +42,7 @@ class Dump:
         # Opened for both directions: neither side waits for the other to open, and no writer is lost.
         self._pipes = {name: os.open(f"{directory}/{name}", os.O_RDWR | os.O_NONBLOCK) for name in _PIPES}
         self._images = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+        self._tables = _killed.tables()
         # By descriptor: the unit's own view may have the directory read-only, or not at all.
         command = _criu.dump_command(
             unit.main_pid, f"/proc/self/fd/{self._images}", findings, f"{RUNTIME}/hook", unit.own_mounts
@@ -118,7 +119,8 @@ class Dump:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(f"{self.directory}/{name}")
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(timeout=_UNDOING)
+            if self._process.wait(timeout=_UNDOING) < 0:
+                _killed.undo(self.unit.name, self._tables)
 
     @property
     def bytes(self):

@@ -1,0 +1,58 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""What a CRIU that was killed in a dump leaves on a tree that goes on: a table that drops its packets, connections in repair mode."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import re
+import socket
+import subprocess
+
+from ._units import Unit
+
+_TCP_REPAIR = 19  # linux/tcp.h
+_PIDFD_GETFD = 438  # the number of the system call, on every architecture
+
+
+def tables():
+    """Begin to list the tables of the packet filter: a process, to be given to `undo`. Nobody waits for it before that."""
+    return subprocess.Popen(["nft", "list", "tables"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+
+
+def undo(name, before):
+    """Let packets of the unit ``name`` pass again, and its connections work.
+
+    :param before: of `tables`, when the dump had not begun. Others dump and restore as well, and keep their tables in between.
+    """
+    for table in sorted(_locks(tables()) - _locks(before)):
+        subprocess.run(["nft", "delete", "table", "inet", table], check=False, stderr=subprocess.DEVNULL)
+    for process in Unit(name).processes:
+        with contextlib.suppress(OSError):  # it may end meanwhile
+            _end_repair(process)
+
+
+def _locks(listing):
+    """The names of CRIU's tables: a set."""
+    return set(re.findall(r"^table inet (CRIU-\S+)$", listing.communicate()[0], re.MULTILINE))
+
+
+def _end_repair(process):
+    libc = ctypes.CDLL(None, use_errno=True)
+    pidfd = os.pidfd_open(process.pid)
+    try:
+        for number, target in process.descriptors():
+            if not target.startswith("socket:"):
+                continue
+            copy = libc.syscall(_PIDFD_GETFD, pidfd, number, 0)
+            if copy < 0:
+                continue  # closed since
+            with socket.socket(fileno=copy) as connection, contextlib.suppress(OSError):  # not TCP
+                if connection.getsockopt(socket.IPPROTO_TCP, _TCP_REPAIR):
+                    connection.setsockopt(socket.IPPROTO_TCP, _TCP_REPAIR, 0)
+    finally:
+        os.close(pidfd)
