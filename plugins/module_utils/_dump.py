@@ -109,6 +109,7 @@ class Dump:
         One that is in the middle of its work is not ended: it alone can take its hands off the tree. It finds nobody to ask then,
         and does the same (files/node/hook).
         """
+        self._clear_away()  # before the tree may run: who reads from a connection in repair mode gets an error
         with contextlib.suppress(OSError):  # the unit may be gone
             self.unit.hold(False)
         with contextlib.suppress(BlockingIOError):  # one that has not begun yet should not begin
@@ -119,8 +120,14 @@ class Dump:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(f"{self.directory}/{name}")
         with contextlib.suppress(subprocess.TimeoutExpired):
-            if self._process.wait(timeout=_UNDOING) < 0:
-                _killed.undo(self.unit.name, self._tables)
+            self._process.wait(timeout=_UNDOING)
+        self._clear_away()
+
+    def _clear_away(self):
+        """Do what CRIU would have done, if it was killed."""
+        if self._tables and (self._process.poll() or 0) < 0:
+            _killed.undo(self.unit.name, self._tables)
+            self._tables = None
 
     @property
     def bytes(self):
