@@ -92,11 +92,12 @@ class Dump:
 
     def check(self):
         """:raises KupError: the tree may have gone on before it was held; the images are not its state any more."""
-        if self.ended or time.monotonic() > self._frozen_until:
+        if self.ended:
             raise KupError(
-                f"{self.unit.name} was to be frozen until the jump, which took more than {_HELD} s or CRIU has ended; "
-                f"{self.directory}/dump.log may tell."
+                f"CRIU ended before the jump, with {self.unit.name} frozen; {self.directory}/dump.log may tell why."
             )
+        if time.monotonic() > self._frozen_until:
+            raise KupError(f"{self.unit.name} was frozen for more than {_HELD} s, and is not to be for longer.")
 
     @property
     def ended(self):
@@ -126,7 +127,8 @@ class Dump:
     def _clear_away(self):
         """Do what CRIU would have done, if it was killed."""
         if self._tables and (self._process.poll() or 0) < 0:
-            _killed.undo(self.unit.name, self._tables)
+            with contextlib.suppress(KupError, OSError):  # the tree is to run in any case
+                _killed.undo(self.unit.name, self._tables)
             self._tables = None
 
     @property
