@@ -34,7 +34,8 @@ def start(unit, arguments):
     """
     run(["systemctl", "reset-failed", unit], check=False)
     # A chain that is killed must not take CRIU with it; what it leaves is put right by `given-up`.
-    properties = ["Type=exec", "KillMode=process", f"ExecStopPost=/bin/sh {RUNTIME}/given-up"]
+    # Nor is the end of a CRIU that took too much memory to be that of the chain, which undoes what CRIU cannot any more.
+    properties = ["Type=exec", "KillMode=process", "OOMPolicy=continue", f"ExecStopPost=/bin/sh {RUNTIME}/given-up"]
     options = ["--quiet", f"--unit={unit}", *(f"--property={text}" for text in properties)]
     run(["systemd-run", *options, "--", f"{RUNTIME}/node", *arguments])
 

@@ -54,5 +54,7 @@ def _end_repair(process):
             with socket.socket(fileno=copy) as connection, contextlib.suppress(OSError):  # not TCP
                 if connection.getsockopt(socket.IPPROTO_TCP, _TCP_REPAIR):
                     connection.setsockopt(socket.IPPROTO_TCP, _TCP_REPAIR, 0)
+                    # Which that has taken away: the application could not listen here again.
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     finally:
         os.close(pidfd)

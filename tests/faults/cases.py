@@ -26,7 +26,7 @@ KILLED = {
 KILLED_LINES = {
     "kup._node": OLD_KERNEL,
     "lib/kup/early": ("early",),
-    "lib/kup/restore": ("attached", "restoring"),
+    "lib/kup/restore": ("restoring",),
     "lib/kup/arrived": ("flowing",),
 }
 # What the kernel is told so that it does not come to user space.

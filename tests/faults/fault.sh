@@ -50,8 +50,9 @@ cut)
 	echo "kup-fault: cut" >/dev/ttyS0
 	sleep 1000
 	;;
-kill) pkill -KILL -x "$word" ;;
-kill-line) pkill -KILL -f "$word" ;;
+# Nothing was struck if there was none.
+kill) pkill -KILL -x "$word" || rm $here/fired ;;
+kill-line) pkill -KILL -f "$word" || rm $here/fired ;;
 full) fallocate -l "$(($(stat -f -c '%a * %S' /var/lib/kup) - 65536))" $here/ballast ;;
 readonly) echo u >/proc/sysrq-trigger ;;
 flip) python3 $here/flip.py "$word" ;;

@@ -110,12 +110,16 @@ def wait():
 
 
 def state():
+    unit, *chain = said("systemctl", "is-active", UNIT, *_chain.UNITS).splitlines()
     try:
-        record = _record.load().as_dict()
+        record = _record.load().as_dict()  # after that: a chain that has ended writes no more
     except _errors.KupError as error:
         record = {"phase": "unreadable", "reason": str(error), "unfinished": True}
-    unit, *chain = said("systemctl", "is-active", UNIT, *_chain.UNITS).splitlines()
-    under_way = {"active", "activating"} & set(chain) or record["phase"] in ("switching", "returning") or _flow.units()
+    under_way = (
+        {"active", "activating", "deactivating"} & set(chain)
+        or record["phase"] in ("switching", "returning")
+        or _flow.units()
+    )
     return {
         "phase": record["phase"],
         "reason": record["reason"],
