@@ -76,8 +76,12 @@ class Staging(Exception):
 def test_a_checkpoint_that_was_cut_off_is_removed_before_the_next_update_forgets_its_name(node, monkeypatch):
     directory, record = node
     cleaned = []
+
+    def stop(path):
+        raise Staging(path)
+
     monkeypatch.setattr(_transaction, "clean_up", lambda record: cleaned.append((record["PHASE"], record["ID"])))
-    monkeypatch.setattr(_transaction, "make_directory", lambda path: (_ for _ in ()).throw(Staging(path)))
+    monkeypatch.setattr(_transaction, "make_directory", stop)
     _record.save(Record(record, PHASE="checkpointing", ENGINE="criu"))
     with pytest.raises(Staging):
         _transaction.stage("7.2", ["a.service"], {}, initramfs="auto", owner="me")
