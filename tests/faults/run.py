@@ -128,7 +128,8 @@ def arm(node, case, seconds):
         node.build_hang(node.kernels[1])
     node.run(f"rm -f {THERE}/fired {THERE}/second {THERE}/ballast {THERE}/check-fails; : >{THERE}/armed")
     if case.point == "boot" and case.fault == "cut":
-        return  # nobody is there to say when
+        node.run("dmesg --console-level info")  # nobody but the kernel is there to say when
+        return
     if case.point == "boot":
         line = f"/var/lib/kup/kernels/{node.kernels[1]}/cmdline"
         node.run(
