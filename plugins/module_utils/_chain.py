@@ -41,12 +41,14 @@ def start(unit, arguments):
 
 
 def go_back(reason, owner="", committed=False):
-    """Start the way back to the preserved kernel, for ``reason``; returns as soon as it runs.
+    """Start the way back to the preserved kernel, for ``reason``; returns as soon as it runs, also if it did already.
 
     :param owner: the run that asks; a node that another run works on is refused.
     :param committed: also from a kernel that is not on trial any more.
     :raises KupError: there is no way back, or somebody else is at work on the node.
     """
+    if _goes_back():
+        return
     with _lock.exclusive():
         record = _record.take(owner) if owner else _record.load()
     verb, phases = ("return", _record.RETURNABLE) if committed else ("fallback", _record.UNDECIDED)
@@ -54,6 +56,12 @@ def go_back(reason, owner="", committed=False):
     if sentence:
         raise KupError(sentence)
     start(FALLBACK, [verb, reason])
+
+
+def _goes_back():
+    """Whether the node has begun by itself: its own watch, or its deadline, was first, and holds the lock."""
+    done = run(["systemctl", "is-active", *UNITS[1:]], check=False)
+    return not {"active", "activating"}.isdisjoint(done.stdout.split())
 
 
 def status():
