@@ -13,6 +13,7 @@ import re
 import socket
 import subprocess
 
+from ._run import run
 from ._units import Unit
 
 _TCP_REPAIR = 19  # linux/tcp.h
@@ -30,7 +31,7 @@ def undo(name, before):
     :param before: of `tables`, when the dump had not begun. Others dump and restore as well, and keep their tables in between.
     """
     for table in sorted(_locks(tables()) - _locks(before)):
-        subprocess.run(["nft", "delete", "table", "inet", table], check=False, stderr=subprocess.DEVNULL)
+        run(["nft", "delete", "table", "inet", table], check=False)
     for process in Unit(name).processes:
         with contextlib.suppress(OSError):  # it may end meanwhile
             _end_repair(process)

@@ -20,7 +20,7 @@ def test_only_tables_of_criu_that_were_not_there_before_are_deleted(monkeypatch)
     deleted = []
     monkeypatch.setattr(_killed, "tables", lambda: listing("inet kup", "inet CRIU-1", "inet CRIU-2f-3", "ip CRIU-4"))
     monkeypatch.setattr(_killed, "Unit", lambda name: types.SimpleNamespace(processes=[]))
-    monkeypatch.setattr(_killed.subprocess, "run", lambda argv, **_options: deleted.append(argv[-1]))
+    monkeypatch.setattr(_killed, "run", lambda argv, **_options: deleted.append(argv[-1]))
     _killed.undo("cache.service", listing("inet CRIU-1"))
     assert deleted == ["CRIU-2f-3"]
 
