@@ -248,7 +248,8 @@ ExecStart=/bin/sh {RUNTIME}/arrived
         # It writes the record.
         f"""{_EARLY}
 Description=Go back because checkpointed applications could not be restored
-# kexec(8) may be at work for only one.
+# kexec(8) may be at work for only one, and who leaves this kernel needs no other for its panic.
+Conflicts=kup-crash.service
 After=systemd-remount-fs.service kup-crash.service
 
 [Service]
@@ -271,7 +272,7 @@ After=kup-early.service
 
 [Service]
 Type=oneshot
-# Only who goes back waits for it, and a commit ends it.
+# Nobody waits for it; who goes back and a commit end it.
 TimeoutStartSec=infinity
 TimeoutStopSec=10
 ExecStart=/bin/sh {RUNTIME}/arm-crash
