@@ -213,6 +213,9 @@ StandardInput=null
 StandardOutput=journal
 StandardError=inherit
 ExecStart=+/bin/sh {RUNTIME}/restore {unit.name} {restore}
+# At once, before systemd goes on with what this unit was ahead of; that may take longer than the application's own end.
+TimeoutStopSec=90
+ExecStopPost=+/bin/sh {RUNTIME}/restore-failed at-once
 {part.service_lines}"""
     _unit_file(directory, unit.name, text, "sysinit.target")
     # What is in the drop-ins is in the text above already: hide them.
@@ -248,9 +251,7 @@ ExecStart=/bin/sh {RUNTIME}/arrived
         # It writes the record.
         f"""{_EARLY}
 Description=Go back because checkpointed applications could not be restored
-# kexec(8) may be at work for only one, and who leaves this kernel needs no other for its panic.
-Conflicts=kup-crash.service
-After=systemd-remount-fs.service kup-crash.service
+After=systemd-remount-fs.service
 
 [Service]
 Type=oneshot
@@ -272,7 +273,7 @@ After=kup-early.service
 
 [Service]
 Type=oneshot
-# Nobody waits for it; who goes back and a commit end it.
+# Nobody waits for it; a commit, and who goes back, ends it.
 TimeoutStartSec=infinity
 TimeoutStopSec=10
 ExecStart=/bin/sh {RUNTIME}/arm-crash

@@ -373,7 +373,7 @@ def run_slice(args):
             # Each fault's update was one on the node as the last fault had left it; this is one for the last.
             try:
                 say(f"an update without a fault: nobody could connect for {usable(node, case.engine)} s")
-            except LabError as error:
+            except (LabError, subprocess.TimeoutExpired) as error:
                 say(f"after {case.name}: {error}")
                 bad += 1
                 if not args.sample:
