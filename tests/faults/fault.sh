@@ -27,21 +27,51 @@ until_link() { # PATH
 	until [ -L "$1" ]; do nap; done
 }
 
+# Only once, and before it is too late to write that down.
+note() {
+	rm -f $here/armed
+	echo "$point $fault $word" >$here/fired
+	sync $here/fired $here
+}
+
+# those HOW: the processes that are to be killed; a command line is also that of who looks
+those() {
+	pgrep --ignore-ancestors "$1" "$word"
+}
+
+# strike HOW: kill them, as soon as there are any. Nothing is struck if there are none.
+strike() {
+	local until=$((SECONDS + 10))
+	# shellcheck disable=SC2086  # several words
+	until kill -KILL ${pids:-none} 2>/dev/null; do
+		[ $SECONDS -lt $until ] || return
+		pids=$(those "$1")
+	done
+	note
+}
+
+pids=
 case $point in
 now | early | attached) ;;
 checkpointing) until_in "PHASE=checkpointing" $record ;;
-freeze | dumped | planned) until_in "$point " $timeline ;;
+freeze | dumped) until_in "$point " $timeline ;;
+planned)
+	# The jump is next: no time to look for anything then.
+	until_in "dumped " $timeline
+	[ "$fault" != kill-line ] || pids=$(those -f)
+	until_in "$point " $timeline
+	;;
 restoring) until_in "restore-start " /run/kup/times ;;
 flowing) until_link /run/kup/open ;;
 trial) until_in "PHASE='trial'" $record ;;
 esac
-sleep "$seconds"
+[ "$seconds" = 0.00 ] || sleep "$seconds"
 # What the application has done on trial is not in the checkpoint.
 [ "$point" != trial ] || python3 /usr/local/bin/patterns mark
-# Once only, and before it is too late to write that down.
-rm -f $here/armed
-echo "$point $fault $word" >$here/fired
-sync $here/fired $here
+case $fault in
+kill | kill-line) ;;
+*) note ;;
+esac
 
 case $fault in
 panic) echo c >/proc/sysrq-trigger ;;
@@ -50,9 +80,8 @@ cut)
 	echo "kup-fault: cut" >/dev/ttyS0
 	sleep 1000
 	;;
-# Nothing was struck if there was none.
-kill) pkill -KILL -x "$word" || rm $here/fired ;;
-kill-line) pkill -KILL -f "$word" || rm $here/fired ;;
+kill) strike -x ;;
+kill-line) strike -f ;;
 full) fallocate -l "$(($(stat -f -c '%a * %S' /var/lib/kup) - 65536))" $here/ballast ;;
 readonly) echo u >/proc/sysrq-trigger ;;
 flip) python3 $here/flip.py "$word" ;;
