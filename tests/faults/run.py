@@ -146,7 +146,8 @@ def arm(node, case, seconds):
         f"printf '[Unit]\nWants=kup-fault.service\n' >{EARLY}/fault.conf; systemctl daemon-reload",
         f"[Unit]\n{cases.ORDER.get(case.point, 'DefaultDependencies=no')}\nConditionPathExists={THERE}/armed\n"
         f"ConditionKernelVersion={release}*\n"
-        f"[Service]\nType={'oneshot' if case.point in cases.ORDER else 'simple'}\nExecStart={command}\n",
+        # A restore takes all of the processor; what strikes in it must not wait for its end.
+        f"[Service]\nType={'oneshot' if case.point in cases.ORDER else 'simple'}\nCPUWeight=10000\nExecStart={command}\n",
     )
 
 
