@@ -13,7 +13,7 @@ import time
 
 from . import _criu, _killed
 from ._errors import KupError
-from ._files import make_directory
+from ._files import make_directory, write_file
 from ._paths import RUNTIME
 
 # For each of CRIU's stages at which files/node/hook waits: what it says, and what it reads then.
@@ -42,7 +42,7 @@ class Dump:
         # Opened for both directions: neither side waits for the other to open, and no writer is lost.
         self._pipes = {name: os.open(f"{directory}/{name}", os.O_RDWR | os.O_NONBLOCK) for name in _PIPES}
         self._images = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-        self._tables = _killed.tables()
+        self._listing = _killed.before(directory)
         # By descriptor: the unit's own view may have the directory read-only, or not at all.
         command = _criu.dump_command(
             unit.main_pid, f"/proc/self/fd/{self._images}", findings, f"{RUNTIME}/hook", unit.own_mounts
@@ -55,6 +55,7 @@ class Dump:
             pass_fds=[self._images, *descriptors],
             env=dict(os.environ, LANG="C"),
         )
+        write_file(f"{directory}/criu.pid", f"{self._process.pid}\n")  # for files/node/given-up
 
     def ready(self, deadline):
         """Wait until CRIU is about to freeze the tree, or until ``deadline`` (time.monotonic seconds).
@@ -126,10 +127,11 @@ class Dump:
 
     def _clear_away(self):
         """Do what CRIU would have done, if it was killed."""
-        if self._tables and (self._process.poll() or 0) < 0:
+        if self._listing and (self._process.poll() or 0) < 0:
             with contextlib.suppress(KupError, OSError):  # the tree is to run in any case
-                _killed.undo(self.unit.name, self._tables)
-            self._tables = None
+                self._listing.wait()
+                _killed.undo(self.unit.name, self.directory)
+            self._listing = None
 
     @property
     def bytes(self):

@@ -13,24 +13,34 @@ import re
 import socket
 import subprocess
 
+from ._files import read_text
 from ._run import run
 from ._units import Unit
 
+_LIST = ["nft", "list", "tables"]
+_BEFORE = "tables"  # in the dump's directory
 _TCP_REPAIR = 19  # linux/tcp.h
 _PIDFD_GETFD = 438  # the number of the system call, on every architecture
 
 
-def tables():
-    """Begin to list the tables of the packet filter: a process, to be given to `undo`. Nobody waits for it before that."""
-    return subprocess.Popen(["nft", "list", "tables"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+def before(directory):
+    """Have the tables of the packet filter listed for `undo`, before CRIU dumps into ``directory``.
+
+    :returns: a process, to be waited for before `undo`, but not before the dump.
+    """
+    listing = os.open(f"{directory}/{_BEFORE}", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        return subprocess.Popen(_LIST, stdin=subprocess.DEVNULL, stdout=listing)
+    finally:
+        os.close(listing)
 
 
-def undo(name, before):
+def undo(name, directory):
     """Let packets of the unit ``name`` pass again, and its connections work.
 
-    :param before: of `tables`, when the dump had not begun. Others dump and restore as well, and keep their tables in between.
+    :param directory: of its dump. Others dump and restore as well, and keep their tables in between: what was there before stays.
     """
-    for table in sorted(_locks(tables()) - _locks(before)):
+    for table in sorted(_locks(run(_LIST, check=False).stdout) - _locks(read_text(f"{directory}/{_BEFORE}", ""))):
         run(["nft", "delete", "table", "inet", table], check=False)
     for process in Unit(name).processes:
         with contextlib.suppress(OSError):  # it may end meanwhile
@@ -39,7 +49,7 @@ def undo(name, before):
 
 def _locks(listing):
     """The names of CRIU's tables: a set."""
-    return set(re.findall(r"^table inet (CRIU-\S+)$", listing.communicate()[0], re.MULTILINE))
+    return set(re.findall(r"^table inet (CRIU-\S+)$", listing, re.MULTILINE))
 
 
 def _end_repair(process):

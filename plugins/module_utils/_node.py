@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from . import _lock, _record, _switch, _watch
+from . import _killed, _lock, _record, _switch, _watch
 from ._errors import KupError
 
 #: Exit code of a chain that was given up in good order; after any other files/node/given-up puts things right.
@@ -17,10 +17,13 @@ GIVEN_UP = 3
 
 def main(arguments):
     """``switch``: to the new kernel; ``fallback REASON``: back to the old one, from a trial; ``return REASON``: after the commit,
-    too; ``watch``: judge a trial. Returns an exit code."""
+    too; ``watch``: judge a trial; ``undo UNIT DIRECTORY``: what a killed CRIU has left of a dump. Returns an exit code."""
     try:
         if arguments == ["watch"]:
             _watch.look()  # which may take as long as the operator's commands do
+            return 0
+        if arguments[:1] == ["undo"] and len(arguments) == 3:
+            _killed.undo(*arguments[1:])  # for files/node/given-up, which has the lock
             return 0
         with _lock.exclusive():
             _run(arguments)
@@ -42,7 +45,7 @@ def _run(arguments):
         _switch.go_back(arguments[1], _record.RETURNABLE)
     else:
         raise KupError(
-            f"{' '.join(arguments)!r} is not known, expected 'switch', 'fallback REASON', 'return REASON' or 'watch'."
+            f"{' '.join(arguments)!r} is not known, expected 'switch', 'fallback REASON', 'return REASON', 'watch' or 'undo UNIT DIRECTORY'."
         )
 
 

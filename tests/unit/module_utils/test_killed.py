@@ -2,7 +2,6 @@
 
 import os
 import socket
-import subprocess
 import types
 
 import pytest
@@ -11,18 +10,21 @@ from ansible_collections.kup.fleet.plugins.module_utils import _killed
 from ansible_collections.kup.fleet.plugins.module_utils._processes import Process
 
 
-def listing(*names):
-    text = "\n".join(f"table {name}" for name in names)
-    return subprocess.Popen(["echo", text], stdout=subprocess.PIPE, text=True)
-
-
-def test_only_tables_of_criu_that_were_not_there_before_are_deleted(monkeypatch):
+def test_only_tables_of_criu_that_were_not_there_before_are_deleted(tmp_path, monkeypatch):
     deleted = []
-    monkeypatch.setattr(_killed, "tables", lambda: listing("inet kup", "inet CRIU-1", "inet CRIU-2f-3", "ip CRIU-4"))
+
+    def nft(argv, **_options):
+        deleted.append(argv[-1])
+        return types.SimpleNamespace(
+            stdout="table inet kup\ntable inet CRIU-1\ntable inet CRIU-2f-3\ntable ip CRIU-4\n"
+        )
+
+    monkeypatch.setattr(_killed, "_LIST", ["echo", "table inet CRIU-1"])
+    _killed.before(str(tmp_path)).wait()
     monkeypatch.setattr(_killed, "Unit", lambda name: types.SimpleNamespace(processes=[]))
-    monkeypatch.setattr(_killed, "run", lambda argv, **_options: deleted.append(argv[-1]))
-    _killed.undo("cache.service", listing("inet CRIU-1"))
-    assert deleted == ["CRIU-2f-3"]
+    monkeypatch.setattr(_killed, "run", nft)
+    _killed.undo("cache.service", str(tmp_path))
+    assert deleted[1:] == ["CRIU-2f-3"]
 
 
 def test_the_repair_mode_of_a_connection_ends():
