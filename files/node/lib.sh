@@ -115,9 +115,9 @@ calm_down() {
 		echo "${setting#*=}" >"/proc/sys/kernel/${setting%%=*}" || :
 	done
 	if grep -q 'systemd\.watchdog_sec=300000ms' /proc/cmdline; then
-		# It can be told later in the boot only.
+		# It can be told later in the boot only. Wanting nothing: that would start sysinit.target again, and what has failed for it.
 		systemd-run --quiet --no-block --collect --unit=kup-watchdog --property=DefaultDependencies=no \
-			--property="After=dbus.socket dbus.service" --property=Wants=dbus.socket \
+			--property="After=dbus.socket dbus.service" \
 			busctl set-property org.freedesktop.systemd1 /org/freedesktop/systemd1 org.freedesktop.systemd1.Manager \
 			RuntimeWatchdogUSec t 0 || :
 	fi
