@@ -174,7 +174,7 @@ def cut_power(node, case, since, seconds):
 
 def settle(node, case, since, seconds):
     """Wait until the update has come to its end; commit it if it stands. Returns the last state, and whether the fault has struck."""
-    until, state, cut, fixed = time.monotonic() + PATIENCE, None, False, False
+    until, state, cut = time.monotonic() + PATIENCE, None, False
     while time.monotonic() < until:
         with node.waiting() as waiting:
             while waiting.poll() is None and time.monotonic() < until:
@@ -193,10 +193,9 @@ def settle(node, case, since, seconds):
         if fired and case.fault == "cut" and not cut:
             time.sleep(PAUSE)  # the console will say so
             continue
-        if case.fault in ("full", "readonly") and fired and not fixed:
-            # What a person would do about it.
+        if case.fault in ("full", "readonly") and fired:
+            # What a person would do about it; again, because it may be about to happen.
             node.run(f"rm -f {THERE}/ballast; mount -o remount,rw /", check=False)
-            fixed = True
         if state["phase"] != "trial" or not state["unfinished"]:
             return state, fired or cut
         # A node whose own checks fail, or that hangs, is to go back without being told to.
