@@ -140,6 +140,7 @@ def commit(dry=False):
     _flow.refuse()
     if dry:
         return True
+    _record.save(record)  # where that cannot be written, all stays as it is: the deadline, the watch, the boot loader
     # Whoever commits without the gate's judgement has what it would have refused.
     data = "fresh" if forgetful(record) else None
     _crashkernel.disarm(record)  # first: what panics from here on is not to be taken back

@@ -52,8 +52,9 @@ FILES = (
     "/sys/kernel/kexec_crash_loaded",
     "/sys/kernel/kexec_crash_size",
     "/sys/class/watchdog/watchdog0/state",
-    f"/sys/fs/cgroup/system.slice/{UNIT}/cpu.weight",
 )
+# Where no unit has a weight of its own, there is no such file, and all have the same.
+WEIGHT, SAME = pathlib.Path(f"/sys/fs/cgroup/system.slice/{UNIT}/cpu.weight"), "100"
 # What stays of a finished update: the record, the kernels, and what the report is made of.
 KEPT = {"record", "timeline", "memory.json", "numbers.json", "checks.json", "panic.log", "kernels", "images"}
 
@@ -134,6 +135,7 @@ def facts():
     for path in FILES:
         found = pathlib.Path(path)
         yield f"{path} {found.read_text(encoding='ascii').strip() if found.exists() else 'none'}"
+    yield f"weight {WEIGHT.read_text(encoding='ascii').strip() if WEIGHT.exists() else SAME}"
     yield f"tables {said('nft', 'list', 'tables')}"
     yield f"modules {'kup_ppp' in said('lsmod')}"
     yield f"units {said('systemctl', 'list-units', '--all', '--plain', '--no-legend', 'kup*')}"

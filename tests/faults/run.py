@@ -140,6 +140,8 @@ def arm(node, case, seconds):
         node.run(f"systemctl reset-failed kup-fault 2>/dev/null; systemd-run --quiet --unit=kup-fault {command}")
         return
     release = node.kernels[1].split("+")[0]
+    # What is to be killed is started by then, or later.
+    beside = case.point not in cases.ORDER or case.fault in ("kill", "kill-line")
     node.run(
         # Not wanted by sysinit.target: restores go before all that is.
         f"cat >/etc/systemd/system/kup-fault.service; mkdir -p {EARLY}; "
@@ -147,7 +149,7 @@ def arm(node, case, seconds):
         f"[Unit]\n{cases.ORDER.get(case.point, 'DefaultDependencies=no')}\nConditionPathExists={THERE}/armed\n"
         f"ConditionKernelVersion={release}*\n"
         # A restore takes all of the processor; what strikes in it must not wait for its end.
-        f"[Service]\nType={'oneshot' if case.point in cases.ORDER else 'simple'}\nCPUWeight=10000\nExecStart={command}\n",
+        f"[Service]\nType={'simple' if beside else 'oneshot'}\nCPUWeight=10000\nExecStart={command}\n",
     )
 
 
@@ -194,8 +196,12 @@ def settle(node, case, since, seconds):
             time.sleep(PAUSE)  # the console will say so
             continue
         if case.fault in ("full", "readonly") and fired:
-            # What a person would do about it; again, because it may be about to happen.
-            node.run(f"rm -f {THERE}/ballast; mount -o remount,rw /", check=False)
+            # What a person would do about it; again, because it may be about to happen. Where files in use were deleted, the kernel
+            # asks for a new start.
+            mended = node.run(f"rm -f {THERE}/ballast; mount -o remount,rw / || echo refused", check=False)
+            if "refused" in mended.stdout:
+                node.power_cut()
+                continue
         if state["phase"] != "trial" or not state["unfinished"]:
             return state, fired or cut
         # A node whose own checks fail, or that hangs, is to go back without being told to.
