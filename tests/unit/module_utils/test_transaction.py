@@ -2,7 +2,15 @@
 
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils import _flow, _record, _transaction
+from ansible_collections.kup.fleet.plugins.module_utils import (
+    _bootloader,
+    _crashkernel,
+    _flow,
+    _kernels,
+    _panic,
+    _record,
+    _transaction,
+)
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._record import Record
 
@@ -61,6 +69,25 @@ def test_an_update_under_way_is_left_alone(node, phase):
     with pytest.raises(KupError, match=f"phase '{phase}'.*kup_fallback"):
         _transaction.forget(Record(record, PHASE=phase))
     assert names(directory) == before
+
+
+def test_a_commit_that_cannot_be_written_leaves_the_trial_as_it_is(node, monkeypatch):
+    _directory, record = node
+    acted = []
+
+    def refuse(_record):
+        raise OSError("Read-only file system")
+
+    monkeypatch.setattr(_kernels, "running", lambda: "7.2")
+    monkeypatch.setattr(_record, "load", lambda: Record(record, PHASE="trial"))
+    monkeypatch.setattr(_record, "save", refuse)
+    monkeypatch.setattr(_transaction, "forgetful", lambda record: False)
+    monkeypatch.setattr(_transaction, "run", lambda *argv, **_options: acted.append(argv))
+    for module, name in ((_crashkernel, "disarm"), (_panic, "put_back"), (_bootloader, "unpin")):
+        monkeypatch.setattr(module, name, acted.append)
+    with pytest.raises(OSError, match="Read-only"):
+        _transaction.commit()
+    assert not acted
 
 
 def test_a_node_without_an_update_has_nothing(tmp_path, monkeypatch):
