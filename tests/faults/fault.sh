@@ -34,18 +34,28 @@ note() {
 	sync $here/fired $here
 }
 
-# those HOW: the processes that are to be killed; a command line is also that of who looks
-those() {
-	pgrep --ignore-ancestors "$1" "$word"
+# look_for PART: the processes whose PART (comm: name, cmdline: command line, of which $word is a part) it is, into $pids; not this one.
+# No process for that either: some live no longer than one takes to start.
+look_for() {
+	local process words line
+	pids=
+	for process in /proc/[0-9]*; do
+		mapfile -d '' -t words 2>/dev/null <"$process/$1" || continue
+		line="${words[*]}"
+		case $1:$process:$line in
+		*:"/proc/$$":*) ;;
+		comm:*:"$word"$'\n' | cmdline:*:*"$word"*) pids="$pids ${process#/proc/}" ;;
+		esac
+	done
 }
 
-# strike HOW: kill them, as soon as there are any. Nothing is struck if there are none.
+# strike PART: kill them, as soon as there are any. Nothing is struck if there are none.
 strike() {
-	local until=$((SECONDS + 10))
+	local until=$((SECONDS + 30))
 	# shellcheck disable=SC2086  # several words
 	until kill -KILL ${pids:-none} 2>/dev/null; do
 		[ $SECONDS -lt $until ] || return
-		pids=$(those "$1")
+		look_for "$1"
 	done
 	note
 }
@@ -58,7 +68,7 @@ freeze | dumped) until_in "$point " $timeline ;;
 planned)
 	# The jump is next: no time to look for anything then.
 	until_in "dumped " $timeline
-	[ "$fault" != kill-line ] || pids=$(those -f)
+	[ "$fault" != kill-line ] || look_for cmdline
 	until_in "$point " $timeline
 	;;
 restoring) until_in "restore-start " /run/kup/times ;;
@@ -80,8 +90,8 @@ cut)
 	echo "kup-fault: cut" >/dev/ttyS0
 	sleep 1000
 	;;
-kill) strike -x ;;
-kill-line) strike -f ;;
+kill) strike comm ;;
+kill-line) strike cmdline ;;
 full) fallocate -l "$(($(stat -f -c '%a * %S' /var/lib/kup) - 65536))" $here/ballast ;;
 readonly) echo u >/proc/sysrq-trigger ;;
 flip) python3 $here/flip.py "$word" ;;
