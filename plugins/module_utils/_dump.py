@@ -105,6 +105,11 @@ class Dump:
         """Whether CRIU has ended."""
         return self._process.poll() is not None
 
+    @property
+    def killed(self):
+        """Whether CRIU has ended, and not by itself."""
+        return (self._process.poll() or 0) < 0
+
     def let_go(self):
         """Make CRIU undo its work on the tree; wait until it runs again.
 
@@ -127,7 +132,7 @@ class Dump:
 
     def _clear_away(self):
         """Do what CRIU would have done, if it was killed."""
-        if self._listing and (self._process.poll() or 0) < 0:
+        if self._listing and self.killed:
             with contextlib.suppress(KupError, OSError):  # the tree is to run in any case
                 self._listing.wait()
                 _killed.undo(self.unit.name, self.directory)

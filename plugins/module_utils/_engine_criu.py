@@ -121,6 +121,11 @@ class Checkpoint:
         """Whether the dump has ended, one way or the other; the tree is not frozen any more then."""
         return self._dump.ended
 
+    @property
+    def killed(self):
+        """Whether the dump was killed: the application may not have survived that."""
+        return bool(self._dump) and self._dump.killed
+
     def check(self):
         """:raises KupError: the application may run again, what was dumped is not its state any more."""
         self._dump.check()

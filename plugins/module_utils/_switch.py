@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import time
 
 from . import (
     _backstop,
@@ -31,6 +32,9 @@ from . import (
 from ._errors import KupError
 from ._files import write_file
 from ._paths import MEMORY
+from ._units import Unit
+
+_LAST_BREATH = 1  # seconds in which systemd hears of a process that has ended
 
 
 def depart(record, target, phase):
@@ -84,13 +88,25 @@ def depart(record, target, phase):
             with contextlib.suppress(KupError, OSError):  # whatever cannot be undone, the rest can
                 undo()
         _timeline.mark("given-up")
+        parts += backstop.parts if backstop else ()
         # The way back that was given up leaves what there was, and a trial needs its checkpoint.
         if before != "trial":
             # First: the disk may be full, and the record needs room.
-            for part in [*parts, *(backstop.parts if backstop else ())]:
+            for part in parts:
                 part.discard()
-        _record.advance(record, before if before in _record.RETURNABLE else "aborted", str(error), data="running")
+        ended = _ended(parts)
+        reason = f"{error}; that has ended {', '.join(ended)}" if ended else str(error)
+        data = "fresh" if ended else "running"
+        _record.advance(record, before if before in _record.RETURNABLE else "aborted", reason, data)
         raise
+
+
+def _ended(parts):
+    """Names of the units that did not survive a dump which was killed: what CRIU had put into a process runs on there, into a trap."""
+    if not any(part.killed for part in parts):
+        return []
+    time.sleep(_LAST_BREATH)
+    return sorted({part.unit.name for part in parts if Unit(part.unit.name).main_pid != part.unit.main_pid})
 
 
 def obstacle(record, phases):

@@ -41,7 +41,7 @@ options:
           - V(up_to_date) - it ran the target before.
           - V(committed) - it runs the target.
           - V(fell_back) - it runs the old kernel again, with its state.
-          - V(aborted) - the switch was given up and nothing happened to its applications.
+          - V(aborted) - the switch was given up before the jump; its applications run on, unless the reason says otherwise.
           - V(failed) - something else went wrong.
           - V(lost) - it did not come back, or cannot be reached.
           - V(untouched) - the rollout stopped before its turn.

@@ -4,6 +4,8 @@
 
 """From where a node can go back, and what the boot loader starts meanwhile."""
 
+import types
+
 import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils import (
@@ -110,3 +112,15 @@ def test_the_deadline_does_not_undo_a_commit(record, done):
     with pytest.raises(KupError, match=r"phase 'committed' on kernel 7\.2, expected 'trial' on 7\.2"):
         _switch.go_back("nobody committed", _record.UNDECIDED)
     assert done == []
+
+
+@pytest.mark.parametrize(
+    "killed, main_pid, ended",
+    [(True, 8, ["a.service"]), (True, 0, ["a.service"]), (True, 7, []), (False, 8, [])],
+)
+def test_a_killed_dump_is_asked_what_it_has_ended(monkeypatch, killed, main_pid, ended):
+    unit = types.SimpleNamespace(name="a.service", main_pid=7)
+    parts = [types.SimpleNamespace(unit=unit, killed=killed), types.SimpleNamespace(unit=unit, killed=False)]
+    monkeypatch.setattr(_switch, "Unit", lambda name: types.SimpleNamespace(main_pid=main_pid))
+    monkeypatch.setattr(_switch, "_LAST_BREATH", 0)
+    assert _switch._ended(parts) == ended
