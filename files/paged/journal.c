@@ -15,6 +15,15 @@
 #define SIZE_MAX_JOURNAL ((size_t)1 << 32)
 /* Slots that are kept free for what must not fail: the end of tasks. */
 #define RESERVE 64
+#define PATH_SIZE 4096
+
+/* The path with a suffix. */
+static int beside(const char *path, const char *suffix, char name[PATH_SIZE])
+{
+	if (snprintf(name, PATH_SIZE, "%s.%s", path, suffix) >= PATH_SIZE)
+		return fail("the journal's path %s is too long", path);
+	return 0;
+}
 
 static uint64_t round_up(uint64_t size, uint64_t unit)
 {
@@ -66,16 +75,16 @@ int journal_open(struct journal *journal, const char *path)
 	return 0;
 }
 
-int journal_create(struct journal *journal, const char *path, const char *snapshot, bool restored, const void *saved,
+int journal_create(struct journal *journal, const char *path, const char *snapshot, bool restored, uint64_t lost, const void *saved,
 		   uint64_t saved_size, uint64_t task_count)
 {
 	uint64_t slots_at = sizeof(struct journal_header) + round_up(saved_size, sizeof(struct slot));
 	size_t size = slots_at + SLOTS * sizeof(struct slot);
-	char draft[4096];
+	char draft[PATH_SIZE];
 
 	*journal = (struct journal){ .path = path };
-	if (snprintf(draft, sizeof(draft), "%s.new", path) >= (int)sizeof(draft))
-		return fail("the journal's path %s is too long", path);
+	if (beside(path, "new", draft))
+		return -1;
 	CLEANUP_FD int fd = open(draft, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 
 	/* Allocated now: a full tmpfs must be an error here and not a signal later. */
@@ -88,6 +97,7 @@ int journal_create(struct journal *journal, const char *path, const char *snapsh
 		.task_count = task_count,
 		.saved_size = saved_size,
 		.slot_count = SLOTS,
+		.lost = lost,
 		.magic = JOURNAL_MAGIC,
 	};
 	memcpy(journal->header->snapshot, snapshot, SNAPSHOT_SIZE);
@@ -109,6 +119,35 @@ void journal_close(struct journal *journal)
 		munmap(journal->header, journal->size);
 	journal->header = NULL;
 	journal->slots = NULL;
+}
+
+int journal_end(struct journal *journal)
+{
+	char drained[PATH_SIZE];
+
+	journal_close(journal);
+	if (beside(journal->path, "drained", drained))
+		return -1;
+	if (rename(journal->path, drained))
+		return fail_errno("the journal %s cannot be renamed", journal->path);
+	/* The events in it are of no more use; what counts is the name. */
+	(void)!truncate(drained, 0);
+	return 0;
+}
+
+bool journal_drained(const char *path)
+{
+	char drained[PATH_SIZE];
+
+	return !beside(path, "drained", drained) && !access(drained, F_OK);
+}
+
+void journal_forget_drained(const char *path)
+{
+	char drained[PATH_SIZE];
+
+	if (!beside(path, "drained", drained))
+		(void)unlink(drained);
 }
 
 const void *journal_saved(const struct journal *journal)

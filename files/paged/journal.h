@@ -91,9 +91,15 @@ struct journal {
 /* Maps the journal. 0 if there is one, 1 if not, -1 after saying what is wrong with it. */
 int journal_open(struct journal *journal, const char *path);
 /* Makes a new one in place of an old one, with these tasks saved in it. -1 after saying why not. */
-int journal_create(struct journal *journal, const char *path, const char *snapshot, bool restored, const void *saved,
+int journal_create(struct journal *journal, const char *path, const char *snapshot, bool restored, uint64_t lost, const void *saved,
 		   uint64_t saved_size, uint64_t task_count);
 void journal_close(struct journal *journal);
+/* All is done and no page was lost: PATH.drained takes the journal's place, and is empty. -1 after saying why it does not. */
+int journal_end(struct journal *journal);
+/* Whether there is what journal_end() leaves. */
+bool journal_drained(const char *path);
+/* Deletes that. */
+void journal_forget_drained(const char *path);
 /* The tasks that were saved, behind the header. */
 const void *journal_saved(const struct journal *journal);
 

@@ -43,8 +43,6 @@
 #define RETRY_MILLISECONDS 1
 #define AFTER_MILLISECONDS 10
 
-#define DRAINED_FILE "drained"
-
 /* What an epoll event is about; a task's number is in the low 32 bits. */
 enum source { SOURCE_LISTENER = 1, SOURCE_CONNECTION, SOURCE_TASK };
 
@@ -168,7 +166,7 @@ static void tell_status(struct server *server)
 		return;
 	server->status_at = now + STATUS_SECONDS;
 	notify("STATUS=%s, %" PRIu64 " pages left%s", server->installer.restored ? "restored" : "restoring", pages_left(server),
-	       server->installer.lost ? ", PAGES LOST" : "");
+	       *server->installer.lost ? ", PAGES LOST" : "");
 }
 
 /* ---- what a slot of the journal means, when it comes and when it is replayed ---- */
@@ -322,7 +320,6 @@ static void handle(struct server *server, struct task *task, uint64_t address, e
 		end_task(server, task);
 		return;
 	case LOST:
-		server->journal.header->lost = server->installer.lost;
 		server->status_at = 0;
 		if (!server->installer.restored)
 			server->restore_failed = true;
@@ -703,12 +700,12 @@ static int renew_journal(struct server *server)
 	if ((server->hello_pid || in_between(server)) && server->journal.next + 2 < server->journal.slot_count)
 		return 0;
 	save_tasks(server, saved);
-	if (journal_create(&renewed, server->options->journal, server->snapshot, server->installer.restored, saved, size,
-			   server->task_count))
+	if (journal_create(&renewed, server->options->journal, server->snapshot, server->installer.restored, *server->installer.lost,
+			   saved, size, server->task_count))
 		return -1;
-	renewed.header->lost = server->installer.lost;
 	journal_close(&server->journal);
 	server->journal = renewed;
+	server->installer.lost = &server->journal.header->lost;
 	(void)journal_prepare(&server->journal, SLOT_START, 0);
 	journal_commit(&server->journal);
 	return 0;
@@ -939,18 +936,21 @@ static int take_received(struct server *server, const char *name)
 
 static int begin(struct server *server)
 {
-	(void)unlinkat(server->images_dir, DRAINED_FILE, 0);
+	journal_forget_drained(server->options->journal);
 	for (size_t i = 0; i < server->received_count; i++)
 		if (!strncmp(server->received[i].name, "uffd-", 5))
 			return fail("the service manager has passed %s, but there is no journal %s: the application is left waiting",
 				    server->received[i].name, server->options->journal);
-	return journal_create(&server->journal, server->options->journal, server->snapshot, false, NULL, 0, 0);
+	if (journal_create(&server->journal, server->options->journal, server->snapshot, false, 0, NULL, 0, 0))
+		return -1;
+	server->installer.lost = &server->journal.header->lost;
+	return 0;
 }
 
 static int replay(struct server *server)
 {
 	server->installer.restored = server->journal.header->restored;
-	server->installer.lost = server->journal.header->lost;
+	server->installer.lost = &server->journal.header->lost;
 	if (load_tasks(server))
 		return fail("the journal %s is damaged", server->options->journal);
 	for (uint64_t i = 0; i < server->journal.next; i++)
@@ -1024,7 +1024,6 @@ static void drop_tasks(struct server *server)
 	server->task_count = 0;
 	server->hello_pid = 0;
 	server->installer.restored = false;
-	server->installer.lost = 0;
 }
 
 static int watch_all(struct server *server)
@@ -1079,31 +1078,30 @@ static int start(struct server *server)
 	return watch_all(server);
 }
 
-static int tell_drained(struct server *server)
+static int tell_end(const struct server *server)
 {
-	char text[256];
 	uint64_t pages = 0;
-	int size;
 
 	for (size_t i = 0; i < server->image_count; i++)
 		pages += server->images[i]->lazy_pages;
-	size = snprintf(text, sizeof(text), "{\"tasks\": %u, \"lazy_pages\": %" PRIu64 ", \"lost_pages\": %" PRIu64 ", \"seconds\": %.3f}\n",
-			server->task_count, pages, server->installer.lost, seconds_now() - server->start);
-	if (!server->installer.lost && replace_file(server->images_dir, DRAINED_FILE, text, (size_t)size))
-		return fail_errno("%s/%s cannot be written", server->options->images, DRAINED_FILE);
-	fputs(text, stdout);
+	printf("{\"tasks\": %u, \"lazy_pages\": %" PRIu64 ", \"lost_pages\": %" PRIu64 ", \"seconds\": %.3f}\n", server->task_count, pages,
+	       *server->installer.lost, seconds_now() - server->start);
 	return fflush(stdout) ? -1 : 0;
 }
 
 /*
  * What is left of this process for others: nothing. The service manager drops the listening socket with the service; a process that
- * it starts in between learns from it that there is nothing to do.
+ * it starts in between learns from it that there is nothing to do. On a tmpfs alone: the disk of the images may be full by now, or
+ * read-only.
  */
-static void clean_up(struct server *server)
+static int clean_up(struct server *server, bool drained)
 {
 	notify_forget(CONNECTION_NAME);
 	(void)unlink(server->options->socket);
+	if (drained)
+		return journal_end(&server->journal);
 	(void)unlink(server->options->journal);
+	return 0;
 }
 
 static void free_server(struct server *server)
@@ -1131,20 +1129,23 @@ static void free_server(struct server *server)
 /* The exit code, after the loop has ended. */
 static int finish(struct server *server, int result)
 {
+	bool lost;
+
 	if (result) {
 		/* Before the restore has ended nobody relies on the application; after it nothing may read zeros. */
 		bool restored = server->installer.restored;
 
 		abandon(server);
-		clean_up(server);
+		(void)clean_up(server, false);
 		notify("STATUS=%s", restored ? "the application has been ended, pages were lost" : "the restore has failed");
 		return restored ? EXIT_DAMAGED : EXIT_NOT_RESTORED;
 	}
-	if (tell_drained(server))
+	/* The count is in the journal. */
+	lost = *server->installer.lost;
+	if (tell_end(server) || clean_up(server, !lost))
 		return EXIT_FAILED;
-	clean_up(server);
-	notify("STATUS=%s", server->installer.lost ? "pages were lost" : "all pages are in place");
-	return server->installer.lost ? EXIT_DAMAGED : EXIT_OK;
+	notify("STATUS=%s", lost ? "pages were lost" : "all pages are in place");
+	return lost ? EXIT_DAMAGED : EXIT_OK;
 }
 
 int serve(const struct serve_options *options)
@@ -1168,7 +1169,7 @@ int serve(const struct serve_options *options)
 	} else if (!open_snapshot(&server)) {
 		if (is_over(&server)) {
 			notify("READY=1");
-			code = faccessat(server.images_dir, DRAINED_FILE, F_OK, 0) ? EXIT_DAMAGED : EXIT_OK;
+			code = journal_drained(options->journal) ? EXIT_OK : EXIT_DAMAGED;
 		} else if (!start(&server)) {
 			notify("READY=1");
 			code = finish(&server, run(&server));

@@ -140,8 +140,13 @@ void task_kill(const struct task *task)
 static enum outcome lose(struct installer *installer, struct task *task, uint64_t address, uint64_t source, const char *why)
 {
 	struct uffdio_poison poison = { .range = { .start = address, .len = PAGE_SIZE } };
-	bool poisoned = !ioctl(task->uffd, UFFDIO_POISON, &poison);
+	bool poisoned;
 
+	/* First in the journal: to a successor the page that was marked is one that is there. */
+	++*installer->lost;
+	poisoned = !ioctl(task->uffd, UFFDIO_POISON, &poison);
+	if (!poisoned && (errno == EAGAIN || errno == ESRCH || errno == EEXIST))
+		--*installer->lost;
 	if (!poisoned && errno == EAGAIN)
 		return BLOCKED;
 	if (!poisoned && errno == ESRCH)
@@ -153,7 +158,6 @@ static enum outcome lose(struct installer *installer, struct task *task, uint64_
 	}
 	fail("the page 0x%" PRIx64 " of task %" PRIu64 " cannot be served, it %s: %s", source, task->image->id, why,
 	     poisoned ? "who touches it gets SIGBUS" : "the process is ended");
-	installer->lost++;
 	if (!poisoned)
 		task_kill(task);
 	return LOST;

@@ -59,8 +59,8 @@ struct installer {
 	uint64_t *sums;
 	/* Areas are registered one by one until the restore has ended: what cannot be installed yet is kept. */
 	bool restored;
-	/* Pages that could not be served. */
-	uint64_t lost;
+	/* Pages that could not be served: the journal's count. */
+	uint64_t *lost;
 };
 
 void installer_init(struct installer *installer);

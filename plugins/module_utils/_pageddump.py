@@ -82,7 +82,8 @@ Type=notify
 NotifyAccess=all
 ExecStart={PROGRAM} serve {" ".join(source)} --images-dir {self.directory} --socket {self.directory}/lazy-pages.socket \
   --journal {RUN}/{name}.journal --after {RUN}/rest
-ExecStopPost=/bin/sh {os.path.dirname(PROGRAM)}/flowed {name}
+# What it cannot write is no reason to start the daemon again.
+ExecStopPost=-/bin/sh {os.path.dirname(PROGRAM)}/flowed {name}
 Restart=on-failure
 RestartSec=0
 # One that is killed before it is ready is started again; without this (systemd before 254) the restore fails with it.

@@ -55,6 +55,7 @@ class Trial:
         self.criu = shlex.split(options.criu)
         self.work = work
         self.state = work / "state"
+        self.drained = work / "journal.drained"
         for name in ("store", "images"):
             (work / name).mkdir(mode=0o700)
 
@@ -134,19 +135,18 @@ class Trial:
             command += ["-p", f"{name}={value}"]
         subprocess.run([*command, *self.serve_command()], check=True)
         seconds = self.criu_restore()
-        drained = self.work / "images" / "drained"
         kills = 0
         for number in range(self.options.kills):
             # Half of them hit, however fast the machine brings in the rest.
             if number == self.options.kills // 2:
                 (self.work / "rest").touch()
             time.sleep(random.random() * 0.3)
-            if drained.exists():
+            if self.drained.exists():
                 break
             done = subprocess.run(["systemctl", "kill", "--signal=KILL", "--kill-who=main", unit], check=False)
             kills += done.returncode == 0
-        wait_until(drained.exists, "the end of paged serve")
-        print(f"criu_test: restored in {seconds:.2f} s, {kills} kills,", drained.read_text().strip())
+        wait_until(self.drained.exists, "the end of paged serve")
+        print(f"criu_test: restored in {seconds:.2f} s, {kills} kills")
         # The last kill may have come so late that it is started once more to find all done.
         show = ["systemctl", "show", "--property=ActiveState", "--value", unit]
         wait_until(
@@ -173,7 +173,7 @@ class Trial:
                 self.restore_with_kills()
             else:
                 self.restore()
-            if not (self.work / "images" / "drained").exists():
+            if not self.drained.exists():
                 raise SystemExit("criu_test: paged serve has ended without having installed all pages")
             time.sleep(0.5)
             (self.work / "state.stop").touch()

@@ -13,12 +13,14 @@
 #include <linux/userfaultfd.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
@@ -254,6 +256,12 @@ static void exec_serve(const char *paged, char *const *environment)
 	_exit(127);
 }
 
+/* What has been stored is only read: the disk may be full or read-only by then. */
+static void make_read_only(const char *path)
+{
+	CHECK(!mount(path, path, NULL, MS_BIND, NULL) && !mount(NULL, path, NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL));
+}
+
 static pid_t start_serve(const char *paged)
 {
 	static char names[KEPT_MAX * 16], pid_text[32], count_text[32], notify_text[400];
@@ -266,6 +274,9 @@ static pid_t start_serve(const char *paged)
 	pid = fork();
 	if (pid)
 		return pid;
+	CHECK(!unshare(CLONE_NEWNS) && !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
+	make_read_only(images);
+	make_read_only(store);
 	snprintf(notify_text, sizeof(notify_text), "NOTIFY_SOCKET=%s", notify_path);
 	snprintf(count_text, sizeof(count_text), "LISTEN_FDS=%zu", kept_count);
 	snprintf(pid_text, sizeof(pid_text), "LISTEN_PID=%d", getpid());
@@ -426,7 +437,7 @@ int main(int argc, char **argv)
 	int kills = argc > 2 ? atoi(argv[2]) : 24, killed = 0, at_receipt = 0, code = -1, go[2];
 	struct area areas[THREADS];
 	struct rlimit files;
-	char drained[320];
+	char drained[sizeof(journal) + 16];
 	uint64_t random;
 	pid_t app, serve;
 
@@ -487,7 +498,7 @@ int main(int argc, char **argv)
 		return 1;
 	CHECK(kept_count == 1);
 	CHECK(access(journal, F_OK) && errno == ENOENT);
-	snprintf(drained, sizeof(drained), "%s/drained", images);
+	snprintf(drained, sizeof(drained), "%s.drained", journal);
 	CHECK(start_once_more(paged) == 0 && !access(drained, F_OK));
 	CHECK(!unlink(drained) && start_once_more(paged) == 3 && access(drained, F_OK));
 	snprintf(images, sizeof(images), "rm -rf %s", directory);

@@ -479,7 +479,7 @@ static void test_spoilt_page(void)
 			CHECK(caught == SIGBUS && i == 7);
 	}
 	CHECK(!munmap((void *)BASE, PAGES * PAGE));
-	snprintf(path, sizeof(path), "%s/drained", images);
+	snprintf(path, sizeof(path), "%s.drained", journal);
 	CHECK(access(path, F_OK));
 }
 

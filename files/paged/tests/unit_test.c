@@ -350,7 +350,7 @@ static void test_journal(void)
 
 	snprintf(path, sizeof(path), "%s/journal", directory);
 	CHECK(journal_open(&journal, path) == 1);
-	CHECK(!journal_create(&journal, path, "0123456789abcdef0123456789abcdef\n", false, NULL, 0, 0));
+	CHECK(!journal_create(&journal, path, "0123456789abcdef0123456789abcdef\n", false, 0, NULL, 0, 0));
 	slot = journal_prepare(&journal, SLOT_HELLO, 0);
 	slot->hello.pid = 77;
 	journal_commit(&journal);
