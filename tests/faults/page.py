@@ -8,7 +8,8 @@ import cases
 
 HERE = pathlib.Path(__file__).resolve().parent
 PAGE = HERE.parents[1] / "docs" / "faults.md"
-# Of bench/fallback.py: a list with one dict for each engine, its outages in seconds by what sent the node back, or by this.
+# Of bench/fallback.py: a list with one dict for each engine: its outages in seconds by what sent the node back, or by this, and which
+# memory the application had then.
 OUTAGES = HERE / "outages.json"
 GOOD = "good"
 
@@ -56,17 +57,22 @@ def _outages(found):
         return []
     reasons = [reason for reason in found[0]["outages_s"] if reason != GOOD]
     lines = [
-        "How many times as long as in a good update nobody could connect, where the node fell back: medians of one run alone on its",
-        "machine (`bench/fallback.py`; its numbers are in `tests/faults/outages.json`).",
+        "How many times as long as in a good update by the same engine nobody could connect, where the node fell back: medians of a run",
+        "alone on its machine (`bench/fallback.py`; its numbers are in `tests/faults/outages.json`). *fresh*: the memory was lost; `ppp` has",
+        "no copy on a disk, and `ppp+foam` is there for who wants one.",
         "",
         "| engine | good update, s | " + " | ".join(reasons) + " |",
         "| --- | --- |" + " --- |" * len(reasons),
     ]
     for one in found:
         medians = {reason: statistics.median(seconds) for reason, seconds in one["outages_s"].items()}
-        cells = " | ".join(f"{medians[reason] / medians[GOOD]:.2f}" for reason in reasons)
+        cells = " | ".join(f"{medians[reason] / medians[GOOD]:.2f}{_fresh(one['data'][reason])}" for reason in reasons)
         lines.append(f"| `{one['engine']}` | {medians[GOOD]:.1f} | {cells} |")
     return lines
+
+
+def _fresh(data):
+    return " *fresh*" if "fresh" in data else ""
 
 
 def _cell(result):
