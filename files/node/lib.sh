@@ -10,12 +10,20 @@ lib=/usr/local/lib/kup
 # Boots that try to bring a checkpoint back: on the new kernel, on the old one, and after power cuts.
 tries_max=5
 
-# Values of the record, each as a shell variable of the same name in capitals.
+# fits FILE: whether it is a record as it was written: its first line is the sum of the others
+fits() {
+	{ read -r sign sum && [ "$sign $(sha256sum)" = "# $sum  -" ]; } 2>/dev/null <"$1"
+}
+
+# Values of the record, each as a shell variable of the same name in capitals. No line of one that is damaged may run.
 PHASE='' REASON='' DATA='' ID='' IMAGES='' KERNEL_OLD='' KERNEL_NEW='' CHECKPOINT='' BACKSTOP='' UNITS='' PANIC='' CRASHKERNEL=''
-if [ -r $state/record ]; then
-	# shellcheck disable=SC1091
-	. $state/record
-fi
+for record in $state/record $state/record.copy; do
+	if fits $record; then
+		# shellcheck disable=SC1090
+		. $record
+		break
+	fi
+done
 # Page frames are handed over by the command line. Without it this is a cold start: what there is, is on the disk.
 [ -z "$BACKSTOP" ] || grep -q 'kup_ppp\.table=' /proc/cmdline || CHECKPOINT=$BACKSTOP
 plan=$state/boot/$CHECKPOINT
@@ -23,11 +31,16 @@ plan=$state/boot/$CHECKPOINT
 # advance PHASE [REASON [DATA]]: replace the record, durably
 advance() {
 	DATA=${3-$DATA}
-	{
-		grep -v -e '^PHASE=' -e '^REASON=' -e '^DATA=' $state/record
+	lines=$(
+		grep -v -e '^#' -e '^PHASE=' -e '^REASON=' -e '^DATA=' $record
 		printf "PHASE='%s'\nREASON='%s'\nDATA='%s'\n" "$1" "$2" "$DATA"
-	} >$state/record.new && sync $state/record.new && mv $state/record.new $state/record || return
+	)
+	sum=$(printf '%s\n' "$lines" | sha256sum)
+	printf '# %s\n%s\n' "${sum%% *}" "$lines" >$state/record.new && sync $state/record.new && mv $state/record.new $state/record || return
 	sync $state
+	record=$state/record
+	# Without a wait for the disk: half a copy does not fit.
+	cp $record $record.copy || :
 	PHASE=$1
 }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 # Written by an update, removed by its end (but for the record and, until the next update, the preserved kernel).
 STATE = "/var/lib/kup"
 RECORD = STATE + "/record"
+RECORD_COPY = RECORD + ".copy"
 TIMELINE = STATE + "/timeline"
 KERNELS = STATE + "/kernels"
 BOOT = STATE + "/boot"

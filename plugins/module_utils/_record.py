@@ -5,20 +5,23 @@
 """The transaction record: what one node's update is doing, in one small file.
 
 The file has the format of os-release(5), ``KEY=value`` lines with shell quoting, because its readers are this
-library *and* the shell that decides early in the boot (files/node/). It is only ever replaced as a whole.
+library *and* the shell that decides early in the boot (files/node/), behind a first line ``# SHA256`` of all the others. It
+is only ever replaced as a whole, and there are two of it: where a bit of the first is not what was written, the second counts.
 
 What each phase means, and what the next boot does on finding it, is `PHASES`; files/node/lib.sh acts on the same words.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import shlex
 import time
 
 from ._errors import KupError
-from ._files import make_directory, read_text, write_file
-from ._paths import RECORD
+from ._files import make_directory, read_text, write_file, write_soon
+from ._paths import RECORD, RECORD_COPY
 
 #: phase → (the update is still under way, what it means and what a boot that finds it does)
 PHASES = {
@@ -90,11 +93,29 @@ class Record(dict):
         return {**plain, "units": self.units, "unfinished": self.unfinished}
 
 
-def parse(text):
-    """Read a record's text.
+def sealed(body):
+    """``body``, a record's lines, behind the line with their sum."""
+    return f"# {hashlib.sha256(body.encode()).hexdigest()}\n{body}"
 
-    :raises KupError: a line or a phase that no version of this collection writes.
+
+def parse(text):
+    """Read a record's text, or that of both, one behind the other: the first whose sum is right.
+
+    :raises KupError: none is right, or it has a line or a phase that no version of this collection writes.
     """
+    if not text.strip():
+        return Record()
+    for found in re.split(r"^(?=# )", text, flags=re.MULTILINE):
+        body = found.partition("\n")[2].rstrip("\n") + "\n"
+        if found.rstrip("\n") + "\n" == sealed(body):
+            return _parse(body)
+    raise KupError(
+        f"The transaction record {RECORD} and its copy are not what was written (a wrong sum); look at them by hand, and delete "
+        "both when the applications are as they should be."
+    )
+
+
+def _parse(text):
     record = Record()
     for line in text.splitlines():
         key, separator, value = line.partition("=")
@@ -113,13 +134,16 @@ def parse(text):
 
 def load():
     """The node's record; empty where there has never been an update."""
-    return parse(read_text(RECORD, ""))
+    return parse(read_text(RECORD, "") + "\n" + read_text(RECORD_COPY, ""))
 
 
 def save(record):
     """Replace the node's record, durably."""
     make_directory(os.path.dirname(RECORD))
-    write_file(RECORD, "".join(f"{key}={shlex.quote(record[key])}\n" for key in _KEYS if record[key]))
+    text = sealed("".join(f"{key}={shlex.quote(record[key])}\n" for key in _KEYS if record[key]))
+    write_file(RECORD, text)
+    # Without a wait for the disk: it counts where the first is damaged, and half a copy has no right sum.
+    write_soon(RECORD_COPY, text)
 
 
 def one_line(reason):

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 from . import _chain, _record
-from ._paths import RECORD, RUN
+from ._paths import RECORD, RECORD_COPY, RUN
 from ._record import Record
 
 #: Shell command that prints what `parse` reads. Cheap: it runs twice a second while the node has better things to do.
@@ -21,7 +21,7 @@ COMMAND = (
     rf'"$(systemctl show --property=SubState --value {" ".join(_chain.UNITS)} | grep -c -e ^start -e ^running -e ^stop -e ^final)"; '
     # What is still flowing in (see _flow), as the page daemon tells it.
     rf'set -- {RUN}/*.flowing; [ ! -e "$1" ] || systemctl show --property=StatusText "kup-paged-*"; '
-    rf"cat {RECORD} 2>/dev/null || true"
+    rf"cat {RECORD} {RECORD_COPY} 2>/dev/null || true"
 )
 
 _HEAD = re.compile(r"\A\s*boot ([0-9a-f-]{36})\nkernel (\S+)\narrived (yes|no)\nbusy (\d+)\n((?:StatusText=.*\n|\n)*)")

@@ -17,6 +17,7 @@ LIBRARY = pathlib.Path(__file__).parents[3] / "files" / "node" / "lib.sh"
 def path(tmp_path, monkeypatch):
     path = tmp_path / "state" / "record"
     monkeypatch.setattr(_record, "RECORD", str(path))
+    monkeypatch.setattr(_record, "RECORD_COPY", f"{path}.copy")
     return path
 
 
@@ -25,6 +26,52 @@ def test_what_is_saved_is_loaded(path):
     _record.save(record)
     assert _record.load() == record
     assert _record.load().units == ["a.service", "b.service"]
+
+
+def flip(path, bit):
+    content = bytearray(path.read_bytes())
+    content[bit // 8] ^= 1 << bit % 8
+    path.write_bytes(content)
+
+
+def read_by_the_shell(path):
+    """What files/node/lib.sh finds in the record: phase and a reason."""
+    shell = LIBRARY.read_text().replace("state=/var/lib/kup", f"state={path.parent}")
+    done = subprocess.run(["sh", "-ec", f'{shell}\necho "$PHASE:$REASON"'], check=True, capture_output=True, text=True)
+    assert not done.stderr
+    return done.stdout.strip()
+
+
+def test_any_flipped_bit_is_found_and_the_copy_counts(path):
+    record = Record(PHASE="trial", REASON="it said 'no'")
+    _record.save(record)
+    right = path.read_bytes()
+    for bit in range(8 * len(right)):
+        flip(path, bit)
+        assert _record.load() == record
+        if bit % 13 == 0:
+            assert read_by_the_shell(path) == "trial:it said 'no'"
+        path.write_bytes(right)
+
+
+def test_the_shell_writes_what_the_copy_says_where_the_record_is_damaged(path):
+    _record.save(Record(PHASE="trial", KERNEL_NEW="7.2"))
+    flip(path, 8 * 80)
+    shell = LIBRARY.read_text().replace("state=/var/lib/kup", f"state={path.parent}")
+    subprocess.run(["sh", "-ec", f"{shell}\nadvance fell_back why running"], check=True)
+    for damaged in (path, path.with_name("record.copy")):
+        flip(damaged, 8 * 70)
+        assert _record.load() == Record(PHASE="fell_back", KERNEL_NEW="7.2", REASON="why", DATA="running")
+        flip(damaged, 8 * 70)
+
+
+def test_two_damaged_records_say_nothing(path):
+    _record.save(Record(PHASE="trial"))
+    flip(path, 8 * 70)
+    flip(path.with_name("record.copy"), 8 * 3)
+    with pytest.raises(KupError, match="not what was written"):
+        _record.load()
+    assert read_by_the_shell(path) == ":"
 
 
 def test_without_a_file_the_record_is_empty(path):
@@ -66,7 +113,7 @@ def test_a_boot_that_cannot_be_counted_still_tries(tmp_path):
 @pytest.mark.parametrize("text", ["PHASE=great", "COLOUR=red", "no line", "PHASE=trial phase"])
 def test_a_broken_record_is_refused(text):
     with pytest.raises(KupError, match="transaction record"):
-        _record.parse(text)
+        _record.parse(_record.sealed(text + "\n"))
 
 
 @pytest.mark.parametrize(("phase", "unfinished"), [(name, meaning[0]) for name, meaning in _record.PHASES.items()])

@@ -13,7 +13,7 @@ BOOT = "0f0e9c9e-6c3c-4f4e-8a55-6f1f2b3c4d5e"
 
 
 def answer(phase="", kernel=OLD, arrived="no", busy=0, told=""):
-    record = f"PHASE={phase}\nKERNEL_OLD={OLD}\nKERNEL_NEW={NEW}\n" if phase else ""
+    record = _record.sealed(f"PHASE={phase}\nKERNEL_OLD={OLD}\nKERNEL_NEW={NEW}\n") if phase else ""
     return f"boot {BOOT}\nkernel {kernel}\narrived {arrived}\nbusy {busy}\n{told}{record}"
 
 

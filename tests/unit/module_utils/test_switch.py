@@ -25,6 +25,7 @@ def record(tmp_path, monkeypatch):
     """The record of a committed update on a node that runs the new kernel, the old one preserved."""
     monkeypatch.setattr(_kexec, "KERNELS", str(tmp_path))
     monkeypatch.setattr(_record, "RECORD", str(tmp_path / "record"))
+    monkeypatch.setattr(_record, "RECORD_COPY", str(tmp_path / "record.copy"))
     monkeypatch.setattr(_kernels, "running", lambda: "7.2")
     (tmp_path / "6.12").mkdir()
     (tmp_path / "6.12" / "staged").write_text("")

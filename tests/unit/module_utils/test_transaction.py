@@ -25,6 +25,7 @@ def node(tmp_path, monkeypatch):
         monkeypatch.setattr(_transaction, name, str(tmp_path / name.lower()))
     monkeypatch.setattr(_flow, "RUN", str(tmp_path / "run"))
     monkeypatch.setattr(_record, "RECORD", str(tmp_path / "record"))
+    monkeypatch.setattr(_record, "RECORD_COPY", str(tmp_path / "record.copy"))
     for directory in ("kernels/7.2", "run", "boot/1", "images/20260101T000000/1-a.service", "images/somebody-else"):
         (tmp_path / directory).mkdir(parents=True)
     for file in ("memory", "numbers", "record", "run/verdict", "run/lock"):
@@ -59,7 +60,7 @@ def test_an_update_that_did_not_come_to_its_switch_is_ended(node, monkeypatch, p
     assert _transaction.forget(record)
     assert _record.load()["PHASE"] == "aborted"
     assert cleaned == [("aborted", False)]
-    assert names(directory) == LEFT
+    assert names(directory) == sorted([*LEFT, "record.copy"])
 
 
 @pytest.mark.parametrize("phase", ["switching", "trial", "returning"])
