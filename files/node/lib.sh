@@ -18,9 +18,9 @@ fits() {
 # Values of the record, each as a shell variable of the same name in capitals. No line of one that is damaged may run.
 PHASE='' REASON='' DATA='' ID='' IMAGES='' KERNEL_OLD='' KERNEL_NEW='' CHECKPOINT='' BACKSTOP='' UNITS='' PANIC='' CRASHKERNEL=''
 for record in $state/record $state/record.copy; do
-	if fits $record; then
+	if fits "$record"; then
 		# shellcheck disable=SC1090
-		. $record
+		. "$record"
 		break
 	fi
 done
@@ -32,7 +32,7 @@ plan=$state/boot/$CHECKPOINT
 advance() {
 	DATA=${3-$DATA}
 	lines=$(
-		grep -v -e '^#' -e '^PHASE=' -e '^REASON=' -e '^DATA=' $record
+		grep -v -e '^#' -e '^PHASE=' -e '^REASON=' -e '^DATA=' "$record"
 		printf "PHASE='%s'\nREASON='%s'\nDATA='%s'\n" "$1" "$2" "$DATA"
 	)
 	sum=$(printf '%s\n' "$lines" | sha256sum)
@@ -40,7 +40,7 @@ advance() {
 	sync $state
 	record=$state/record
 	# Without a wait for the disk: half a copy does not fit.
-	cp $record $record.copy || :
+	cp "$record" "$record.copy" || :
 	PHASE=$1
 }
 

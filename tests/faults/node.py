@@ -56,7 +56,8 @@ FILES = (
 # Where no unit has a weight of its own, there is no such file, and all have the same.
 WEIGHT, SAME = pathlib.Path(f"/sys/fs/cgroup/system.slice/{UNIT}/cpu.weight"), "100"
 # What stays of a finished update: the record, the kernels, and what the report is made of.
-KEPT = {"record", "record.copy", "timeline", "memory.json", "numbers.json", "checks.json", "panic.log", "kernels", "images"}
+REPORTED = {"timeline", "memory.json", "numbers.json", "checks.json", "panic.log"}
+KEPT = {"record", "record.copy", "kernels", "images", *REPORTED}
 
 
 def stage(engine, kernel, watch_interval):
