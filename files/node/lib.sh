@@ -36,11 +36,12 @@ advance() {
 		printf "PHASE='%s'\nREASON='%s'\nDATA='%s'\n" "$1" "$2" "$DATA"
 	)
 	sum=$(printf '%s\n' "$lines" | sha256sum)
-	printf '# %s\n%s\n' "${sum%% *}" "$lines" >$state/record.new && sync $state/record.new && mv $state/record.new $state/record || return
+	printf '# %s\n%s\n' "${sum%% *}" "$lines" >$state/record.new || return
+	# Both durably: a jump forgets what has not come to the disk, and an older copy would fit.
+	cp $state/record.new $state/copy.new && sync $state/record.new $state/copy.new || return
+	mv $state/copy.new $state/record.copy && mv $state/record.new $state/record || return
 	sync $state
 	record=$state/record
-	# Without a wait for the disk: half a copy does not fit.
-	cp "$record" "$record.copy" || :
 	PHASE=$1
 }
 

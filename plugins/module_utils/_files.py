@@ -42,13 +42,6 @@ def write_file(path, text, mode=0o600):
     _durable(path, mode, lambda stream: stream.write(text.encode()))
 
 
-def write_soon(path, text, mode=0o600):
-    """Write ``text`` to ``path`` without a promise: a reader, or the next boot, may see a part of it, or none."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
-    with os.fdopen(descriptor, "wb") as stream:
-        stream.write(text.encode())
-
-
 def write_bytes(path, content, mode=0o600):
     """As `write_file`, for bytes."""
     _durable(path, mode, lambda stream: stream.write(content))

@@ -20,7 +20,7 @@ import shlex
 import time
 
 from ._errors import KupError
-from ._files import make_directory, read_text, write_file, write_soon
+from ._files import make_directory, read_text, write_file
 from ._paths import RECORD, RECORD_COPY
 
 #: phase → (the update is still under way, what it means and what a boot that finds it does)
@@ -141,9 +141,9 @@ def save(record):
     """Replace the node's record, durably."""
     make_directory(os.path.dirname(RECORD))
     text = sealed("".join(f"{key}={shlex.quote(record[key])}\n" for key in _KEYS if record[key]))
+    # Both durably: a jump forgets what has not come to the disk, and an older copy would be a right one.
+    write_file(RECORD_COPY, text)
     write_file(RECORD, text)
-    # Without a wait for the disk: it counts where the first is damaged, and half a copy has no right sum.
-    write_soon(RECORD_COPY, text)
 
 
 def one_line(reason):
