@@ -47,6 +47,8 @@ struct keeping {
 	struct kept *objects;
 	size_t object_count;
 	uint64_t received, recorded, lazy, fetched, copied, shared;
+	/* Pages of tasks whose content came nevertheless. */
+	uint64_t dropped;
 	/* A page is read here on its way into an image. */
 	uint8_t *buffer;
 	struct kup_ppp_range *ranges;
@@ -66,6 +68,20 @@ static uint32_t pages_id(const struct keeping *keeping, const struct kept *objec
 	return PAGES_ID_BASE + (uint32_t)(object - keeping->objects);
 }
 
+static int clear_soft_dirty(uint64_t task)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/clear_refs", task);
+	CLEANUP_FD int file = open(path, O_WRONLY | O_CLOEXEC);
+
+	/* 4: the soft-dirty bits, Documentation/filesystems/proc.rst. */
+	if (file < 0 || write(file, "4", 1) != 1)
+		return fail_errno("%s cannot be written", path);
+	return 0;
+}
+
+/* CRIU asks the kernel which pages of a task there are, and which have been written to, once it has its answer to this. */
 static int open_object(struct keeping *keeping, const struct wire_request *request)
 {
 	/* So CRIU leaves out the content of pages that have not changed since its parent: nearly all. */
@@ -81,6 +97,8 @@ static int open_object(struct keeping *keeping, const struct wire_request *reque
 	*object = (struct kept){ .type = request->type, .id = request->id, .content = -1 };
 	object->content = pages_create(keeping->images, pages_id(keeping, object));
 	if (object->content < 0)
+		return -1;
+	if (keeping->options->clear_soft_dirty && request->type == OBJECT_TASK && clear_soft_dirty(request->id))
 		return -1;
 	return peer_answer(&keeping->peer, &has_parent, sizeof(has_parent));
 }
@@ -132,8 +150,10 @@ static int drop_content(struct keeping *keeping, uint64_t bytes)
 
 static int receive_content(struct keeping *keeping, const struct kept *object, uint64_t pages)
 {
-	if (object->type == OBJECT_TASK)
+	if (object->type == OBJECT_TASK) {
+		keeping->dropped += pages;
 		return drop_content(keeping, pages * PAGE_SIZE);
+	}
 	while (pages) {
 		uint64_t count = pages < BATCH ? pages : BATCH;
 
@@ -522,9 +542,9 @@ int keep(const struct keep_options *options)
 	}
 	if (!result)
 		printf("{\"objects\": %zu, \"kept_pages\": %" PRIu64 ", \"lazy_pages\": %" PRIu64 ", \"image_pages\": %" PRIu64 ", \"shared_pages\": %" PRIu64
-		       ", \"fetched_pages\": %" PRIu64 ", \"seconds\": %.3f}\n",
+		       ", \"fetched_pages\": %" PRIu64 ", \"dropped_pages\": %" PRIu64 ", \"seconds\": %.3f}\n",
 		       keeping.object_count, keeping.recorded, keeping.lazy, keeping.copied, keeping.shared, keeping.fetched,
-		       seconds_now() - start);
+		       keeping.dropped, seconds_now() - start);
 	end(&keeping);
 	return result || fflush(stdout) ? EXIT_FAILED : EXIT_OK;
 }

@@ -22,7 +22,7 @@ static const char usage[] =
 	"  paged serve --store DIR | --frames --images-dir DIR --socket PATH --journal FILE [--after FILE]\n"
 	"                                                          restore on demand, and when FILE is there all the rest\n"
 	"  paged begin --keep-out START-END [--keep-out ...]       pages stay in memory: before the dump\n"
-	"  paged keep --images-dir DIR --socket-fd N [--lazy]      the dump\n"
+	"  paged keep --images-dir DIR --socket-fd N [--lazy] [--clear-soft-dirty]   the dump\n"
 	"  paged layout | drop                                     after it, or nothing of it\n"
 	"  paged bind --images-dir DIR                             the restored tree stands still\n"
 	"  paged start                                             it is about to run: no other kernel takes the frames now\n"
@@ -30,7 +30,7 @@ static const char usage[] =
 	"  paged release | abandon | rearm | status                it has all; it never will; another kernel is to try\n";
 
 enum { OPTION_STORE = 1, OPTION_IMAGES, OPTION_SOCKET_FD, OPTION_FIRST, OPTION_LAST, OPTION_SOCKET, OPTION_JOURNAL, OPTION_AFTER,
-       OPTION_KEEP_OUT, OPTION_FRAMES, OPTION_LAZY };
+       OPTION_KEEP_OUT, OPTION_FRAMES, OPTION_LAZY, OPTION_CLEAR_SOFT_DIRTY };
 
 static const struct option long_options[] = {
 	{ "store", required_argument, NULL, OPTION_STORE },
@@ -44,6 +44,7 @@ static const struct option long_options[] = {
 	{ "keep-out", required_argument, NULL, OPTION_KEEP_OUT },
 	{ "frames", no_argument, NULL, OPTION_FRAMES },
 	{ "lazy", no_argument, NULL, OPTION_LAZY },
+	{ "clear-soft-dirty", no_argument, NULL, OPTION_CLEAR_SOFT_DIRTY },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -52,7 +53,7 @@ struct arguments {
 	struct serve_options serve;
 	const char *keep_out[KUP_PPP_KEEP_OUT_MAX];
 	size_t keep_outs;
-	bool frames, lazy;
+	bool frames, lazy, clear_soft_dirty;
 };
 
 static int parse(int argc, char **argv, struct arguments *arguments)
@@ -103,6 +104,9 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 		case OPTION_LAZY:
 			arguments->lazy = true;
 			break;
+		case OPTION_CLEAR_SOFT_DIRTY:
+			arguments->clear_soft_dirty = true;
+			break;
 		default:
 			return -1;
 		}
@@ -143,7 +147,10 @@ int main(int argc, char **argv)
 	if (!strcmp(face, "begin"))
 		return device_begin(arguments.keep_out, arguments.keep_outs);
 	if (!strcmp(face, "keep") && arguments.store.images && arguments.store.socket >= 0)
-		return keep(&(struct keep_options){ arguments.store.images, arguments.store.socket, arguments.lazy });
+		return keep(&(struct keep_options){ .images = arguments.store.images,
+						    .socket = arguments.store.socket,
+						    .lazy = arguments.lazy,
+						    .clear_soft_dirty = arguments.clear_soft_dirty });
 	if (!strcmp(face, "bind") && arguments.store.images)
 		return bind_tree(arguments.store.images);
 	for (size_t i = 0; i < sizeof(device_faces) / sizeof(*device_faces); i++)

@@ -526,7 +526,7 @@ static void test_spoilt_page_without_poison(bool late)
 }
 
 /* `keep` with nobody who says that the frames are to be kept. */
-static int open_keep(pid_t *pid)
+static int open_keep_with(pid_t *pid, const char *word)
 {
 	char number[16];
 	int ends[2];
@@ -540,11 +540,43 @@ static int open_keep(pid_t *pid)
 		snprintf(number, sizeof(number), "%d", ends[1]);
 		if (nobody < 0 || dup2(nobody, 0) || fcntl(ends[1], F_SETFD, 0))
 			_exit(99);
-		execl(paged, paged, "keep", "--images-dir", images, "--socket-fd", number, NULL);
+		execl(paged, paged, "keep", "--images-dir", images, "--socket-fd", number, word, NULL);
 		_exit(99);
 	}
 	close(ends[1]);
 	return ends[0];
+}
+
+static int open_keep(pid_t *pid)
+{
+	return open_keep_with(pid, NULL);
+}
+
+/* What `keep`, with another word, answers to one process of the tree; 0: nothing, it has ended. */
+static char answer_to_open(int form, const char *word, uint64_t id)
+{
+	char has_parent = 0;
+	pid_t pid;
+	int fd = open_keep_with(&pid, word);
+
+	send_request(fd, form, 4, 0, 0, id);
+	if (receive_bytes(fd, &has_parent, 1))
+		has_parent = 0;
+	CHECK(!close(fd) && exit_code(pid) == 1);
+	return has_parent;
+}
+
+static void test_clear_soft_dirty(int form)
+{
+	pid_t gone = fork();
+
+	if (!gone)
+		_exit(0);
+	CHECK(gone > 0 && !exit_code(gone));
+	CHECK(answer_to_open(form, "--clear-soft-dirty", object) == 1);
+	CHECK(answer_to_open(form, "--clear-soft-dirty", (uint64_t)gone << 8 | 1) == 0);
+	/* Without the word nobody looks at it. */
+	CHECK(answer_to_open(form, NULL, (uint64_t)gone << 8 | 1) == 1);
 }
 
 /* Content of tasks is dropped, that of shared memory is written; without a word nothing is kept. */
@@ -620,6 +652,8 @@ int main(int argc, char **argv)
 	CHECK(!umount(small));
 	test_keep(24);
 	test_keep(32);
+	test_clear_soft_dirty(24);
+	test_clear_soft_dirty(32);
 	test_places();
 	test_dead_pages();
 	test_large_run();
