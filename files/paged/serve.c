@@ -42,6 +42,13 @@
 #define STATUS_SECONDS 1.0
 #define RETRY_MILLISECONDS 1
 #define AFTER_MILLISECONDS 10
+/*
+ * After a fault, and two chunks of the background transfer, the application has its turn: on a machine with one processor the background
+ * transfer would else take it for a whole time slice after each fault. Only in the first seconds, those of the first answers: an
+ * application that always faults would have its transfer take for ever.
+ */
+#define YIELD_SECONDS 0.002
+#define YIELDING_SECONDS 10.0
 
 /* What an epoll event is about; a task's number is in the low 32 bits. */
 enum source { SOURCE_LISTENER = 1, SOURCE_CONNECTION, SOURCE_TASK };
@@ -78,7 +85,7 @@ struct server {
 	bool begun;
 	pid_t keeper;
 	uint64_t chunk;
-	double start, status_at;
+	double start, status_at, begun_at, fault_at;
 	struct received *received;
 	size_t received_count;
 };
@@ -365,8 +372,8 @@ static void serve_fault(struct server *server, struct task *task, uint64_t addre
 {
 	enum outcome outcome = copy_first(server, task, address);
 
-	server->chunk = CHUNK_STEP;
 	handle(server, task, address, outcome == BLOCKED ? BLOCKED : task_fault(&server->installer, task, address));
+	server->chunk = CHUNK_STEP;
 }
 
 /* Whether pages may be brought in before anybody asks for them: not the owner's frames, while others need what they hold. */
@@ -413,6 +420,7 @@ static int read_events(struct server *server, struct task *task)
 
 			journal_drop(&server->journal);
 			serve_fault(server, task, address);
+			server->fault_at = seconds_now();
 			continue;
 		}
 		journal_commit(&server->journal);
@@ -791,17 +799,34 @@ static bool may_begin(struct server *server)
 {
 	struct stat status;
 
-	if (server->installer.restored && !server->begun)
+	if (server->installer.restored && !server->begun) {
 		server->begun = !server->options->after || !lstat(server->options->after, &status);
+		server->begun_at = seconds_now();
+	}
 	return server->begun;
+}
+
+/* Milliseconds for which nothing comes but what is asked for. */
+static int yielding(const struct server *server)
+{
+	double now = seconds_now(), left = server->fault_at + YIELD_SECONDS - now;
+
+	/* What lies around the fault is still to come. */
+	if (server->chunk <= 2 * CHUNK_STEP || now > server->begun_at + YIELDING_SECONDS || left <= 0)
+		return 0;
+	return (int)(1000 * left) + 1;
 }
 
 static int pause_of(const struct server *server, bool busy)
 {
-	if (busy)
+	int yields = busy ? yielding(server) : 0;
+
+	if (busy && !yields)
 		return 0;
 	if (any_blocked(server))
 		return RETRY_MILLISECONDS;
+	if (yields)
+		return yields;
 	return server->installer.restored && !server->begun ? AFTER_MILLISECONDS : -1;
 }
 
@@ -837,7 +862,7 @@ static int run(struct server *server)
 		busy = false;
 		if (!may_begin(server))
 			continue;
-		busy = prefetch(server);
+		busy = yielding(server) || prefetch(server);
 		if (busy)
 			continue;
 		if (!end_drained(server, &ended))

@@ -27,6 +27,9 @@ struct uffdio_poison {
 #define UFFDIO_POISON _IOWR(UFFDIO, 0x08, struct uffdio_poison)
 #endif
 
+/* As much as the kernel maps around a fault in a file (mm/memory.c, fault_around_bytes). */
+#define AROUND ((uint64_t)64 << 10)
+
 void installer_init(struct installer *installer)
 {
 	*installer = (struct installer){ .device = -1, .sums = take(CHUNK_MAX * sizeof(uint64_t)) };
@@ -367,7 +370,7 @@ enum outcome task_fault(struct installer *installer, struct task *task, uint64_t
 	if (!region || region->source == SOURCE_ZEROS)
 		return zero(task, address);
 	/* What is around it comes next, in the background. */
-	task->regions.cursor = address;
+	task->regions.cursor = address & -AROUND;
 	return bring(installer, task, region, address, 1);
 }
 
