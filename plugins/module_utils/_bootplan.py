@@ -84,7 +84,7 @@ class Plan:
                 _ahead(f"{self.directory}/ahead", part.unit.name, others)
         _arrival(restore, [part.unit.name for part in parts])
         _deadline(f"{self.directory}/trial", record["COMMIT_TIMEOUT"])
-        _crash(f"{self.directory}/trial")
+        _crash(f"{self.directory}/trial", restore)
         if int(record["WATCH_INTERVAL"] or 0):
             _watch(f"{self.directory}/trial", record["WATCH_INTERVAL"])
 
@@ -260,7 +260,8 @@ ExecStart=/bin/sh {RUNTIME}/restore-failed
     )
 
 
-def _crash(directory):
+def _crash(directory, restore):
+    """:param restore: directory of what is there only until the applications have arrived."""
     _unit_file(
         directory,
         "kup-crash.service",
@@ -276,9 +277,21 @@ Type=oneshot
 # Nobody waits for it; a commit, and who goes back, ends it.
 TimeoutStartSec=infinity
 TimeoutStopSec=10
+CPUWeight=100
 ExecStart=/bin/sh {RUNTIME}/arm-crash
 """,
         "sysinit.target",
+    )
+    make_directory(f"{restore}/kup-crash.service.d")
+    _unit_file(
+        f"{restore}/kup-crash.service.d",
+        "restoring.conf",
+        # kexec(8) sums up the image for seconds on a slow processor. A restore sleeps and wakes all the time, and on a machine with one
+        # processor it would wait for a time slice of that each time.
+        """
+[Service]
+CPUWeight=idle
+""",
     )
 
 
