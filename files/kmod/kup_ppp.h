@@ -46,8 +46,8 @@ struct kup_ppp_begin {
 #define KUP_PPP_RECORD_EXCLUSIVE 1
 
 /*
- * Every page of the ranges must exist, and be private, anonymous and not locked; what is swapped out is brought in. Calls and
- * ranges ascend by (task, start).
+ * Every page of the ranges must exist, and be private, anonymous and not locked; what is swapped out is brought in, above the limit of
+ * its memory cgroup if need be, so let it be little. Calls and ranges ascend by (task, start).
  * EINVAL: a field or the order; ESRCH: no such process; EAGAIN: it is not stopped. Then nothing has happened.
  * EFAULT: from failed_at to failed_end there is memory of another kind, or none; all before failed_at is recorded, and the
  * next call may go on behind. The zero page is such memory. (With failed_end 0: `ranges` is no such address, nothing has happened.)

@@ -322,12 +322,17 @@ static int record_pages(struct kup_session *session, struct kup_ppp_record *reco
 	return error;
 }
 
-/* Have a page brought in, as if the process had touched it. */
+/*
+ * Have a page brought in, as if the process had touched it. Above the limit of its cgroup as well, as for one who reclaims
+ * (PF_MEMALLOC): what is recorded already cannot be reclaimed, and the OOM killer could end who stands still here.
+ */
 static int fetch(struct mm_struct *mm, unsigned long address)
 {
+	unsigned int flags = memalloc_noreclaim_save();
 	struct page *page;
 	long got = kup_fault_in(mm, address, &page);
 
+	memalloc_noreclaim_restore(flags);
 	if (got == 1)
 		put_page(page);
 	return got == 1 ? 0 : got < 0 ? got : -ENODATA;

@@ -47,7 +47,7 @@ def begin(parts):
     for part in parts:
         part.ready(deadline)
     for part in parts:
-        part.forget_writes()
+        part.last_look()
 
 
 def freeze(parts):

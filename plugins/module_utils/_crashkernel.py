@@ -17,7 +17,7 @@ import os
 import re
 import shutil
 
-from . import _kexec, _loadwindow
+from . import _kexec, _loadwindow, _memory
 from ._files import make_directory, read_text, write_file
 from ._paths import RUNTIME
 from ._run import run
@@ -54,8 +54,7 @@ def room(directory):
         return ""
     needed = piece(directory)
     low = _LOW if any(end > _BELOW for _start, end in _loadwindow.ram()) else 0
-    available = int(re.search(r"^MemAvailable:\s*(\d+)", read_text("/proc/meminfo"), re.M).group(1)) << 10
-    if needed + low > available // 2:
+    if needed + low > _memory.available() // 2:
         return ""
     return f"crashkernel={needed >> 10}K@0"
 

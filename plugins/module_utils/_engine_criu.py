@@ -97,8 +97,11 @@ class Checkpoint:
         """Wait until nothing but `freeze` is missing; see `wait`."""
         self._dump.ready(deadline)
 
-    def forget_writes(self):
-        """Last of all before `freeze`, when all units are ready: begin to track what is written."""
+    def last_look(self):
+        """Last of all before `freeze`, when all units are ready.
+
+        :raises KupError: it must not be frozen now.
+        """
 
     def freeze(self):
         """Freeze the tree and write its state."""

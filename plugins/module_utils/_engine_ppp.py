@@ -18,7 +18,7 @@ import struct
 import time
 from importlib.util import find_spec
 
-from . import _crashkernel, _criu, _frames, _kexec, _module, _paged, _pageddump, _smaps
+from . import _crashkernel, _criu, _frames, _kexec, _memory, _module, _paged, _pageddump, _swapped
 from ._errors import KupError
 from ._files import make_directory, read_text
 from ._units import Unit
@@ -29,11 +29,11 @@ _OLDEST = (6, 1)
 _OLDEST_LAZY = (6, 12)  # KUP_PPP_FILL
 # From so much memory on, a unit gets it when it needs it: less is back in a tenth of a second, and then all of it.
 _MUCH = 256 << 20
+# Page tables of so much memory in small pages are gone through in a few milliseconds.
+_SMALL = 256 << 20
+_HUGE_FIELDS = ("AnonHugePages", "ShmemPmdMapped", "FilePmdMapped")  # of /proc/PID/smaps_rollup
 _INVENTORY_MAGIC = 0x58313116  # criu/include/magic.h
 _PAGE = 4096
-_CHUNK = 1 << 16  # pages
-# /proc/PID/pagemap: 8 bytes for each page, bit 62 says that it is swapped out
-_SWAPPED = bytes(byte >> 6 & 1 for byte in range(256))
 # systemd makes bytes of it when it reads the unit: systemd.resource-control(5)
 _RELATIVE = re.compile(r"^\s*(Memory\w+\s*=\s*[\d.]+%)", re.M)
 _HUGE = "/sys/kernel/mm/transparent_hugepage/hugepages-*/enabled"
@@ -75,7 +75,9 @@ def kernel_obstacles(release, daemon):
 
 
 def unit_obstacles(unit):
-    """See `_engine_criu.unit_obstacles`: limits that are a share of a memory that is not counted while it is put back."""
+    """See `_engine_criu.unit_obstacles`: limits that are a share of a memory that is not counted while it is put back, and what is
+    swapped out and has no room.
+    """
     found = []
     for name, text in {unit.name: unit.definition(), **unit.slices()}.items():
         found += [
@@ -83,7 +85,7 @@ def unit_obstacles(unit):
             "bytes; write them, or use the engine foam."
             for setting in _RELATIVE.findall(text)
         ]
-    return found
+    return found + list(filter(None, [_swapped.obstacle(unit)]))
 
 
 def packages(kernels):
@@ -123,7 +125,7 @@ give_up = _frames.drop
 def _check_copies(table):
     """:raises KupError: pages that several processes share copy-on-write do not fit into memory, once for each of them."""
     shared = table["pages"] - (table["frames"] - table["own"])
-    free = int(re.search(r"^MemAvailable:\s*(\d+)", read_text("/proc/meminfo"), re.M).group(1)) << 10
+    free = _memory.available()
     if shared * _PAGE > free:
         raise KupError(
             f"The processes share {shared * _PAGE >> 20} MiB copy-on-write, of which each would get its own, but only "
@@ -137,6 +139,7 @@ class Checkpoint(_pageddump.Checkpoint):
     def __init__(self, unit, directory, settings):
         super().__init__(unit, directory, settings)
         self._lazy = self._is_lazy()
+        self._is_small = False
         self._kept = {}
         self.table = {}
 
@@ -150,10 +153,7 @@ class Checkpoint(_pageddump.Checkpoint):
 
     def approach(self):
         """What is swapped out comes in now, not while the application stands still; returns whether that took time."""
-        swapped = [process for process in self.unit.processes if process.size("VmSwap")]
-        for process in swapped:
-            _bring_in(process)
-        return bool(swapped)
+        return _swapped.bring_in(self.unit)
 
     def approach_again(self):
         parent = f"{self.directory}/before"
@@ -162,15 +162,20 @@ class Checkpoint(_pageddump.Checkpoint):
         with open(f"{parent}/inventory.img", "wb") as stream:
             stream.write(inventory(int(time.clock_gettime(time.CLOCK_BOOTTIME) * 1e6)))
 
-    def forget_writes(self):
+    def last_look(self):
+        _swapped.check(Unit(self.unit.name))
         # What is not written to from here on, CRIU takes for unchanged since its parent and does not read. The rest it reads for
-        # nothing, so: as late as possible, but it looks at all page tables, so while the application serves.
+        # nothing, so: as late as possible, in the freeze where the page tables are small.
+        if self._is_small:
+            return
         for process in Unit(self.unit.name).processes:  # some may be new
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended
-                _forget_writes(process)
+                _clear_soft_dirty(process)
 
     def dump_options(self):
-        self.server = _paged.Server(["keep", "--images-dir", self.directory, *(["--lazy"] if self._lazy else [])])
+        self._is_small = _small_pages(self.unit) <= _SMALL
+        words = [*(["--lazy"] if self._lazy else []), *(["--clear-soft-dirty"] if self._is_small else [])]
+        self.server = _paged.Server(["keep", "--images-dir", self.directory, *words])
         return [*self.server.options, "--track-mem", "--prev-images-dir", "before"], [self.server.socket]
 
     def keep(self, first):
@@ -202,31 +207,15 @@ DeviceAllow=
         return self.server_unit(["--frames"], needs=_module.DEVICE) if self._lazy else {}
 
 
-def _forget_writes(process):
+def _small_pages(unit):
+    """Bytes of the unit's memory that are not in huge pages: each 4096 of them are an entry of a page table."""
+    sizes = [_memory.sizes(read_text(f"{process.path}/smaps_rollup", "")) for process in unit.processes]
+    return sum(size.get("Rss", 0) - sum(size.get(field, 0) for field in _HUGE_FIELDS) for size in sizes)
+
+
+def _clear_soft_dirty(process):
     with open(f"{process.path}/clear_refs", "w", encoding="ascii") as stream:
         stream.write("4")
-
-
-def _bring_in(process):
-    """Read each page that is swapped out, as the process itself would."""
-    with open(f"{process.path}/mem", "rb", buffering=0) as memory:
-        for page in _swapped_pages(process):
-            with contextlib.suppress(OSError):  # given back meanwhile
-                os.pread(memory.fileno(), 1, page * _PAGE)
-
-
-def _swapped_pages(process):
-    """Numbers of the virtual pages that are swapped out."""
-    with open(f"{process.path}/pagemap", "rb", buffering=0) as pagemap:
-        for first, last, _kib in _smaps.areas(read_text(f"{process.path}/smaps", ""), "Swap"):
-            end = last // _PAGE
-            for start in range(first // _PAGE, end, _CHUNK):
-                entries = os.pread(pagemap.fileno(), min(_CHUNK, end - start) * 8, start * 8)
-                flags = entries[7::8].translate(_SWAPPED)
-                at = flags.find(1)
-                while at >= 0:
-                    yield start + at
-                    at = flags.find(1, at + 1)
 
 
 def inventory(uptime):

@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 
-from . import _bootloader, _chain, _criu, _kernels, _kexec, _preflight, _record, _timeline
+from . import _bootloader, _chain, _criu, _kernels, _kexec, _memory, _preflight, _record, _timeline
 from ._files import read_text
 from ._paths import KERNELS
 from ._run import run
@@ -50,8 +50,8 @@ def lockdown(text):
 
 def memory(text):
     """``total`` and ``available`` bytes from /proc/meminfo."""
-    found = dict(re.findall(r"^(\w+):\s+(\d+) kB$", text, re.MULTILINE))
-    return {"total": int(found.get("MemTotal", 0)) << 10, "available": int(found.get("MemAvailable", 0)) << 10}
+    found = _memory.sizes(text)
+    return {"total": found.get("MemTotal", 0), "available": found.get("MemAvailable", 0)}
 
 
 def _services():

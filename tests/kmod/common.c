@@ -14,6 +14,7 @@
 #include <sys/ioctl.h>
 #include <sys/klog.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/swap.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -170,6 +171,21 @@ void end_child(pid_t child)
 {
 	kill(child, SIGKILL);
 	require(waitpid(child, NULL, 0) == child, "the child to end");
+}
+
+void make_group(void)
+{
+	require(!mount("cgroup2", "/sys/fs/cgroup", "cgroup2", 0, NULL), "cgroup2");
+	write_file("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
+	require(!mkdir(GROUP, 0755), GROUP);
+}
+
+void join_group(void)
+{
+	char pid[16];
+
+	snprintf(pid, sizeof(pid), "%d", getpid());
+	write_file(GROUP "cgroup.procs", pid);
 }
 
 bool switch_swap_on(void)

@@ -52,6 +52,12 @@ pid_t start_stopped(void (*before)(void), void (*then)(void));
 
 void end_child(pid_t child);
 
+/* The memory cgroup of the first task, without a limit. */
+#define GROUP "/sys/fs/cgroup/one/"
+
+void make_group(void);
+void join_group(void);
+
 /* Swap on the machine's disk, if it has one; returns whether. */
 bool switch_swap_on(void);
 

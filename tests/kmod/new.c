@@ -21,8 +21,6 @@
 /* Left to the kernel when everything else is filled. */
 #define SPARE_KB 24576
 
-#define GROUP "/sys/fs/cgroup/one/"
-
 /* A process that has taken all memory that was free. */
 static pid_t fill(void)
 {
@@ -56,13 +54,11 @@ static pid_t fill(void)
 
 /* ---- the first task's memory cgroup, at its limit ---- */
 
-static void make_group(void)
+static void make_limited_group(void)
 {
 	char limit[32];
 
-	require(!mount("cgroup2", "/sys/fs/cgroup", "cgroup2", 0, NULL), "cgroup2");
-	write_file("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
-	require(!mkdir(GROUP, 0755), GROUP);
+	make_group();
 	/* The process's own few pages are above it, once all others are there. */
 	snprintf(limit, sizeof(limit), "%" PRIu64, pages_of(0) * PAGE / (word("kuptest.lazy") ? 4 : 1));
 	write_file(GROUP "memory.max", limit);
@@ -80,10 +76,7 @@ static void check_group_when_bound(void)
 
 static void make_first_task(void)
 {
-	char pid[16];
-
-	snprintf(pid, sizeof(pid), "%d", getpid());
-	write_file(GROUP "cgroup.procs", pid);
+	join_group();
 	make_areas(0);
 	if (word("kuptest.lazy"))
 		wait_for_pages(0);
@@ -227,7 +220,7 @@ static void bind_and_use(uint64_t address, uint64_t nonce)
 	require(!attach(address, nonce), "the table to be attached");
 	say("attach_ms %.1f", 1000 * (seconds() - begun));
 	device = unload_refused(open_device());
-	make_group();
+	make_limited_group();
 	tasks[0] = start_stopped(make_first_task, use);
 	tasks[1] = start_stopped(make_second_task, use_second);
 	if (word("kuptest.lazy")) {
@@ -275,7 +268,7 @@ static void bind_and_go_back(uint64_t address, uint64_t nonce)
 
 	require(!attach(address, nonce), "the table to be attached");
 	device = open_device();
-	make_group();
+	make_limited_group();
 	tasks[0] = start_stopped(make_first_task, nothing);
 	tasks[1] = start_stopped(make_second_task, nothing);
 	bind_tasks(device, tasks);
@@ -302,7 +295,7 @@ static void bind_and_go_on(uint64_t address, uint64_t nonce)
 
 	require(!attach(address, nonce), "the table to be attached");
 	device = open_device();
-	make_group();
+	make_limited_group();
 	tasks[0] = start_stopped(make_first_task, nothing);
 	tasks[1] = start_stopped(make_second_task, nothing);
 	bind_tasks(device, tasks);

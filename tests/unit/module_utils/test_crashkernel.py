@@ -6,7 +6,7 @@
 
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils import _crashkernel, _kexec, _loadwindow
+from ansible_collections.kup.fleet.plugins.module_utils import _crashkernel, _kexec, _loadwindow, _memory
 from ansible_collections.kup.fleet.plugins.module_utils._record import Record
 
 MIB = 1 << 20
@@ -20,7 +20,8 @@ def image(mib):
 @pytest.fixture
 def node(tmp_path, monkeypatch):
     """A directory with a staged kernel of 10 MiB; what the machine says is in `machine`."""
-    files = {"/proc/cmdline": "root=/dev/sda quiet", "/proc/meminfo": f"MemTotal: 9 kB\nMemAvailable: {4 << 20} kB"}
+    files = {"/proc/cmdline": "root=/dev/sda quiet"}
+    monkeypatch.setattr(_memory, "available", lambda: 4 << 30)
     original = _crashkernel.read_text
     monkeypatch.setattr(
         _crashkernel,
@@ -84,11 +85,11 @@ def test_one_of_ours_is_none_of_the_operators(node):
 @pytest.mark.parametrize(("top", "available"), [(1, 448), (8, 448 + 512)])
 def test_none_where_it_would_take_more_than_half(node, monkeypatch, top, available):
     """Where there is memory above 4 GiB, 256 MiB more may be taken."""
-    place, files = node
+    place, _files = node
     monkeypatch.setattr(_loadwindow, "ram", lambda: [(0, top << 30)])
-    files["/proc/meminfo"] = f"MemAvailable: {available << 10} kB"
+    monkeypatch.setattr(_memory, "available", lambda: available << 20)
     assert _crashkernel.room(str(place)) == f"crashkernel={224 << 10}K@0"
-    files["/proc/meminfo"] = f"MemAvailable: {(available << 10) - 2} kB"
+    monkeypatch.setattr(_memory, "available", lambda: (available << 20) - 2048)
     assert _crashkernel.room(str(place)) == ""
 
 

@@ -1,6 +1,5 @@
-"""Pure parts of the engine ppp: CRIU's empty parent, what a kernel needs, how kernels are loaded, what is swapped out."""
+"""Pure parts of the engine ppp: CRIU's empty parent, what a kernel needs, and how kernels are loaded."""
 
-import os
 import pathlib
 import re
 import struct
@@ -13,6 +12,7 @@ from ansible_collections.kup.fleet.plugins.module_utils import (
     _engines,
     _frames,
     _kexec,
+    _memory,
     _module,
     _paged,
 )
@@ -167,40 +167,8 @@ def test_the_version_is_the_one_that_dkms_is_told():
     assert f'PACKAGE_VERSION="{version}"' in (kmod / "dkms.conf").read_text(encoding="utf-8")
 
 
-SMAPS = """10000-12000 rw-p 00000000 00:00 0
-Size: 8 kB
-Swap:                  4 kB
-SwapPss:               0 kB
-20000-21000 rw-p 00000000 00:00 0
-Swap:                  0 kB
-"""
-
-
-def test_only_pages_that_are_swapped_out_are_read(tmp_path, monkeypatch):
-    (tmp_path / "smaps").write_text(SMAPS)
-    present, swapped = 1 << 63, 1 << 62
-    with open(tmp_path / "pagemap", "wb") as stream:
-        stream.seek(0x10 * 8)
-        stream.write(struct.pack("<QQ", present, swapped | 7))
-    with open(tmp_path / "mem", "wb") as stream:
-        stream.truncate(0x30000)
-    read, pread = [], os.pread
-
-    def note(descriptor, size, offset):
-        read.append((size, offset))
-        return pread(descriptor, size, offset)
-
-    monkeypatch.setattr(os, "pread", note)
-
-    class Process:
-        path = str(tmp_path)
-
-    _engine_ppp._bring_in(Process)
-    assert read == [(16, 0x10 * 8), (1, 0x11000)]
-
-
 def test_pages_that_are_shared_need_room_for_the_copies(monkeypatch):
-    monkeypatch.setattr(_engine_ppp, "read_text", lambda path: "MemTotal: 90000 kB\nMemAvailable:   40960 kB\n")
+    monkeypatch.setattr(_memory, "available", lambda: 40 << 20)
     _engine_ppp._check_copies({"pages": 30000, "frames": 20010, "own": 10})
     with pytest.raises(KupError, match="share 47 MiB copy-on-write.* only 40 MiB"):
         _engine_ppp._check_copies({"pages": 32032, "frames": 20010, "own": 10})
@@ -238,7 +206,8 @@ def test_what_the_page_daemon_says_is_the_cause(monkeypatch):
     assert str(_paged.with_cause(Server(), "CRIU failed")) == "CRIU failed (The disk is full.)"
 
 
-def test_limits_that_are_a_share_of_the_memory_are_refused():
+def test_limits_that_are_a_share_of_the_memory_are_refused(monkeypatch):
+    monkeypatch.setattr(_engine_ppp._swapped, "obstacle", lambda unit: None)
     text = "[Service]\nMemoryMax=50%\nMemoryHigh=1G\n MemorySwapMax = 12.5%\nCPUQuota=50%\n"
     unit = types.SimpleNamespace(
         name="a.service", definition=lambda: text, slices=lambda: {"b.slice": "MemoryMax=90%\n"}
@@ -249,3 +218,34 @@ def test_limits_that_are_a_share_of_the_memory_are_refused():
         "MemorySwapMax = 12.5% in a.service",
         "MemoryMax=90% in b.slice",
     ]
+
+
+def test_swapped_pages_without_room_are_refused(monkeypatch):
+    monkeypatch.setattr(_engine_ppp._swapped, "obstacle", lambda unit: f"No room for {unit.name}.")
+    unit = types.SimpleNamespace(name="a.service", definition=lambda: "", slices=dict)
+    assert _engine_ppp.unit_obstacles(unit) == ["No room for a.service."]
+
+
+@pytest.mark.parametrize(("huge", "late"), [(800, True), (750, False), (0, False)])
+def test_soft_dirty_bits_are_cleared_in_the_freeze_where_page_tables_are_small(monkeypatch, tmp_path, huge, late):
+    started, checked = [], []
+    monkeypatch.setattr(_engine_ppp._criu, "check", lambda feature: "")
+    monkeypatch.setattr(_engine_ppp._swapped, "check", checked.append)
+    monkeypatch.setattr(
+        _paged,
+        "Server",
+        lambda words: started.append(words) or types.SimpleNamespace(options=("--page-server",), socket=7),
+    )
+    process = types.SimpleNamespace(path=str(tmp_path))
+    rollup = {"Rss": 1050, "AnonHugePages": huge, "ShmemPmdMapped": 10, "FilePmdMapped": 0}
+    lines = "".join(f"{field}:   {mib << 10} kB\n" for field, mib in rollup.items())
+    (tmp_path / "smaps_rollup").write_text(f"10-20 ---p [rollup]\n{lines}")
+    unit = types.SimpleNamespace(name="cache.service", rss=0, processes=[process])
+    monkeypatch.setattr(_engine_ppp, "Unit", lambda name: unit)
+    part = _engine_ppp.Checkpoint(unit, "/images", {"PPP_BIND": "eager", "KERNEL_OLD": "6.12.1", "KERNEL_NEW": "7.2.1"})
+    part.dump_options()
+    part.last_look()
+    assert started == [["keep", "--images-dir", "/images", *(["--clear-soft-dirty"] if late else [])]]
+    # Else while the application serves.
+    assert (tmp_path / "clear_refs").exists() != late
+    assert checked == [unit]

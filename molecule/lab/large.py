@@ -1,8 +1,8 @@
-"""A service with most of its node's memory in one mapping.
+"""A service with all of its memory in one mapping, which it leaves alone.
 
-large.py install   on a node: put it there as large.service, start it, and write down what it says
-large.py serve     the service: says a digest of all its memory to whoever connects to loopback port 7071
-large.py check     exit code 1 and a sentence if it says anything else now
+large.py install MIB   on a node: put it there as large.service, start it, and write down what it says
+large.py serve MIB     the service: says a digest of all its memory to whoever connects to loopback port 7071
+large.py check         exit code 1 and a sentence if it says anything else now
 """
 
 import hashlib
@@ -17,22 +17,19 @@ import time
 
 ADDRESS = ("127.0.0.1", 7071)
 MIB = 1 << 20
-# Of a node with 1280 MiB: more than the next kernel has left when this much is kept for it, which is more than the 512 MiB below
-# which a kernel makes no huge pages by itself.
-SIZE = 620 * MIB
 # Seconds until its memory is filled, or digested.
 PATIENCE = 120
 
 PROGRAM = pathlib.Path("/usr/local/bin/large")
 BEFORE = pathlib.Path("/var/tmp/large.before")
 UNIT = f"""[Service]
-ExecStart=/usr/bin/python3 {PROGRAM} serve
+ExecStart=/usr/bin/python3 {PROGRAM} serve {{mib}}
 """
 
 
-def serve():
-    memory = mmap.mmap(-1, SIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    for start in range(0, SIZE, MIB):
+def serve(mib):
+    memory = mmap.mmap(-1, mib * MIB, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    for start in range(0, len(memory), MIB):
         memory[start : start + MIB] = random.randbytes(MIB)
     with socket.create_server(ADDRESS) as server:
         while True:
@@ -46,9 +43,9 @@ def answer():
         return connection.makefile().read()
 
 
-def install():
+def install(mib):
     shutil.copyfile(__file__, PROGRAM)
-    pathlib.Path("/etc/systemd/system/large.service").write_text(UNIT, encoding="utf-8")
+    pathlib.Path("/etc/systemd/system/large.service").write_text(UNIT.format(mib=mib), encoding="utf-8")
     subprocess.run(["systemctl", "daemon-reload"], check=True)
     subprocess.run(["systemctl", "start", "large.service"], check=True)
     for _second in range(PATIENCE):
@@ -66,4 +63,4 @@ def check():
 
 
 if __name__ == "__main__":
-    {"serve": serve, "install": install, "check": check}[sys.argv[1]]()
+    {"serve": serve, "install": install, "check": check}[sys.argv[1]](*map(int, sys.argv[2:]))
