@@ -2,7 +2,7 @@
 
 asker.py HOST PAGES     until a line on standard input; then one line of JSON
 
-It tells that time by its own clock and by the holder's. One connection lives through all of it. Once it has been silent it hears
+It tells that time by its own clock, and when it began and ended by the holder's. One connection lives through all of it. Once it has been silent it hears
 of nothing for as long again, by TCP's retransmission timer; so what tells how long the holder was away are new connections, one
 every INTERVAL.
 """
@@ -23,8 +23,8 @@ PATIENCE = 1
 class Asker:
     def __init__(self, host, pages):
         self._host, self._pages = host, pages
-        self._last, self._last_theirs = time.monotonic(), None
-        self.seen = {"answers": 0, "wrong": 0, "longest_s": 0.0, "longest_theirs_s": 0.0}
+        self._last, self._last_ticks = time.monotonic(), None
+        self.seen = {"answers": 0, "wrong": 0, "longest_s": 0.0, "longest_ticks": (0, 0)}
 
     async def connect(self):
         return await asyncio.open_connection(self._host, holder.PORT)
@@ -38,12 +38,12 @@ class Asker:
             raise ConnectionError("The holder has closed a connection.")
         now = time.monotonic()
         asked, found, at = answer.split()
-        theirs = float(at)
+        silence = self._last_ticks or int(at), int(at)
         self.seen["answers"] += 1
         self.seen["wrong"] += (int(asked), int(found)) != (page, holder.word(page))
         self.seen["longest_s"] = max(self.seen["longest_s"], now - self._last)
-        self.seen["longest_theirs_s"] = max(self.seen["longest_theirs_s"], theirs - (self._last_theirs or theirs))
-        self._last, self._last_theirs = now, theirs
+        self.seen["longest_ticks"] = max(self.seen["longest_ticks"], silence, key=lambda times: times[1] - times[0])
+        self._last, self._last_ticks = now, int(at)
 
     async def ask_once(self):
         """A connection of its own, which may fail: the holder may be away."""

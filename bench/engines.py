@@ -1,12 +1,13 @@
 """The outage of an update by engine and size, on one node: what grows with the memory, and what does not.
 
 The application holds memory and writes to half of it all the time (holder.py); a client asks it over new connections, and over one that
-lives through all of it (asker.py). Prints for each size and engine the outage that the client saw and the node's own times, and leaves
+lives through all of it (asker.py). Prints for each size and engine the outage that the client saw, with the new kernel's start in between, and leaves
 build/bench/engines.json and engines.png.
 
 The node's clock counts instructions, a nanosecond each, and the answers carry it: the host's pace makes the outage neither longer
-nor shorter (what caches and the TLB do is not seen). Its waits do, for a disk above all, and kexec_s is worthless: the node's RTC
-is the host's clock. So nothing else may run on the host. The outage by the client's clock, which is the host's, is kept beside it.
+nor shorter (what caches and the TLB do is not seen). Its waits do, for a disk above all, so nothing else should run on the host. The
+outage by the client's clock, which is the host's, is kept beside it; so are the node's own times, but its kexec_s is worthless: its RTC
+is the host's clock. A kernel starts its clock when it knows its memory, so that work on page frames before is on kexec's side.
 """
 
 import argparse
@@ -44,9 +45,6 @@ Description=Holds memory
 [Service]
 ExecStart=/usr/bin/python3 /root/holder.py {mib} {rate}
 """
-# Phases before the jump, and from the kernel's start to the answer.
-BEFORE = ("dump_s", "plan_s")
-AFTER = ("kernel_s", "early_boot_s", "restore_s", "open_s")
 
 
 def arguments():
@@ -54,7 +52,8 @@ def arguments():
     parser.add_argument(
         "--sizes", default="256,1024,2048,4096,8192", help="MiB, comma separated (default: %(default)s)"
     )
-    parser.add_argument("--engines", default="criu,foam,ppp", help="(default: %(default)s)")
+    parser.add_argument("--engines", default="ppp,foam,criu", help="(default: %(default)s)")
+    parser.add_argument("--turns", type=int, default=2, help="of all engines at each size (default: %(default)s)")
     parser.add_argument("--rate", type=float, default=1000, help="pages written per second (default: %(default)s)")
     return parser.parse_args()
 
@@ -79,6 +78,7 @@ def on_node(lab, command, text=None):
     done = subprocess.run(lab.ssh(lab.machine(NODE), [command]), input=text, check=False, stdout=subprocess.PIPE)
     if done.returncode:
         raise LabError(f"{command.split()[0]} ended with {done.returncode} on {NODE}.")
+    return done.stdout
 
 
 def start(lab, mib, rate):
@@ -122,52 +122,65 @@ def update(lab, engine, kernel, mib):
     if code:
         raise LabError(f"The rollout ended with {code}; see {OUT / 'rollout.log'}.")
     row = read_report(folder)["nodes"][0]
+    ticks, uptime, per_second = map(float, on_node(lab, "python3 /root/holder.py clock").split())
+    silence, answer = (when / per_second for when in seen["longest_ticks"])
+    started = ticks / per_second - uptime
     return {
-        "engine": engine, "kernel": kernel, "outage_s": seen["longest_theirs_s"], "outage_on_host_s": seen["longest_s"],
+        "engine": engine, "kernel": kernel, "outage_s": answer - silence, "outage_on_host_s": seen["longest_s"],
         "wrong": seen["wrong"], "answers": seen["answers"],
-        "freeze_to_kexec_s": sum(row["phases"].get(name, 0) for name in BEFORE),
-        "kernel_to_answer_s": sum(row["phases"].get(name, 0) for name in AFTER),
+        "freeze_to_kexec_s": row["phases"]["dump_s"] + row["phases"]["plan_s"],
+        "silence_to_kernel_s": started - silence, "kernel_to_answer_s": answer - started,
         "phases": row["phases"], "memory": row["memory"],
     }  # fmt: skip
 
 
-def measure(lab, mib, args):
-    """Return the updates of one size: with one engine there, with the next one back, and so on; at last the node is where it was."""
+def measure(lab, mib, args, kernels):
+    """Return the updates of one size, by each engine as often as there are turns; each goes to the next of KERNELS.
+
+    The first engine of a turn finds memory as it was filled, in huge pages where the node makes them; the others what the one before
+    has put back.
+    """
     found = []
-    image = lab.record["image"]
-    engines = args.engines.split(",")
-    engines += engines[-1:] * (len(engines) % 2)
-    for engine, kernel in zip(engines, itertools.cycle((image["kernel_to"], image["kernel_from"])), strict=False):
-        # Each begins with the same: what one engine has put back lies in smaller pages, or in other places.
+    for _turn in range(args.turns):
         start(lab, mib, args.rate)
-        found.append(update(lab, engine, kernel, mib))
-        say(f"{mib} MiB, {engine} to {kernel}: outage {found[-1]['outage_s']:.2f} s")
+        for engine in args.engines.split(","):
+            found.append(update(lab, engine, next(kernels), mib))
+            say(f"{mib} MiB, {engine} to {found[-1]['kernel']}: outage {found[-1]['outage_s']:.2f} s")
+    return found
+
+
+def lines(sizes):
+    """Return the updates by engine and kernel: (engine, kernel) → list of (MiB, update), by size."""
+    found = {}
+    for mib in sorted(sizes):
+        for each in sizes[mib]:
+            found.setdefault((each["engine"], each["kernel"]), []).append((mib, each))
     return found
 
 
 def table(sizes):
-    """Return the figures as a text for a person; ratios are to the same engine and kernel at the smallest size."""
-    smallest = sizes[min(sizes)]
-    lines = [
-        f"{'MiB':>6}  {'engine':<8}{'to':<8}{'outage':>9}{'ratio':>7}{'on host':>11}{'freeze to kexec':>17}{'kernel to answer':>18}  wrong"
+    """Return the figures as a text for a person; ratios are to the same engine and kernel at their smallest size."""
+    rows = [
+        f"{'engine':<8}{'to':<8}{'MiB':>6}{'outage':>9}{'ratio':>7}{'on host':>11}{'freeze to kexec':>17}{'to the kernel':>15}{'to the answer':>15}  wrong"
     ]
-    for mib in sorted(sizes):
-        for base, each in zip(smallest, sizes[mib], strict=True):
-            lines.append(
-                f"{mib:>6}  {each['engine']:<8}{each['kernel'][:6]:<8}{each['outage_s']:>7.2f} s"
-                f"{each['outage_s'] / base['outage_s']:>7.3f}{each['outage_on_host_s']:>9.2f} s{each['freeze_to_kexec_s']:>15.2f} s"
-                f"{each['kernel_to_answer_s']:>16.2f} s  {each['wrong']}"
+    for (engine, kernel), updates in sorted(lines(sizes).items()):
+        base = updates[0][1]["outage_s"]
+        for mib, each in updates:
+            rows.append(
+                f"{engine:<8}{kernel[:6]:<8}{mib:>6}{each['outage_s']:>7.2f} s{each['outage_s'] / base:>7.3f}"
+                f"{each['outage_on_host_s']:>9.2f} s{each['freeze_to_kexec_s']:>15.2f} s{each['silence_to_kernel_s']:>13.2f} s"
+                f"{each['kernel_to_answer_s']:>13.2f} s  {each['wrong']}"
             )
-    return "\n".join(lines)
+    return "\n".join(rows)
 
 
 def plot(sizes, path):
     """Draw the outage over the size, a line for each engine and direction."""
-    lines = {
-        f"{each['engine']} to {each['kernel'][:6]}": [(mib, sizes[mib][number]["outage_s"]) for mib in sorted(sizes)]
-        for number, each in enumerate(sizes[min(sizes)])
+    drawn = {
+        f"{engine} to {kernel[:6]}": [(mib, each["outage_s"]) for mib, each in updates]
+        for (engine, kernel), updates in sorted(lines(sizes).items())
     }
-    figure.draw(path, lines, "application, GiB", "outage, s")
+    figure.draw(path, drawn, "application, GiB", "outage, s")
 
 
 def main():
@@ -180,8 +193,9 @@ def main():
     try:
         # The same node for all sizes: a kernel's own start grows with the machine's memory, which is not what is measured.
         with node(max(wanted)) as lab:
+            kernels = itertools.cycle((lab.record["image"]["kernel_to"], lab.record["image"]["kernel_from"]))
             for mib in wanted:
-                sizes[mib] = measure(lab, mib, args)
+                sizes[mib] = measure(lab, mib, args, kernels)
                 path.write_text(json.dumps({"rate": args.rate, "sizes": sizes}, indent=2) + "\n", encoding="utf-8")
     except LabError as error:
         sys.exit(f"bench: {error}")

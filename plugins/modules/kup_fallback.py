@@ -132,9 +132,10 @@ memory:
       dictionaries with C(seconds), C(pages) and C(frozen_s) of each round of copying; C(last_pages), the pages that the
       freeze has written; and C(huge_pages_split_kib), what was in transparent huge pages that were split for it.
     - With the engine V(ppp) it has C(kept_pages), the pages that stayed in their frames; C(image_pages), those that went
-      through CRIU's images; C(fetched_pages), those that were brought in from swap in the freeze; and C(table), what the kernel
-      module says of all units together, among it C(frames) and C(runs), the frames that were reserved and in how many
-      pieces, C(moved), those that were copied out of the new kernel's way, and C(own), those of the table itself.
+      through CRIU's images; C(fetched_pages), those that were brought in from swap in the freeze; C(dropped_pages), those
+      that CRIU read for nothing; and C(table), what the kernel module says of all units together, among it C(frames) and
+      C(runs), the frames that were reserved and in how many pieces, C(moved), those that were copied out of the new
+      kernel's way, and C(own), those of the table itself.
   type: dict
   returned: always
   sample:
