@@ -163,12 +163,13 @@ class Checkpoint(_pageddump.Checkpoint):
             stream.write(inventory(int(time.clock_gettime(time.CLOCK_BOOTTIME) * 1e6)))
 
     def last_look(self):
-        _swapped.check(Unit(self.unit.name))
+        unit = Unit(self.unit.name)  # some of its processes may be new
+        _swapped.check(unit)
         # What is not written to from here on, CRIU takes for unchanged since its parent and does not read. The rest it reads for
         # nothing, so: as late as possible, in the freeze where the page tables are small.
         if self._is_small:
             return
-        for process in Unit(self.unit.name).processes:  # some may be new
+        for process in unit.processes:
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended
                 _clear_soft_dirty(process)
 
