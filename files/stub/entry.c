@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
 /*
- * Called by setup_arch() in place of e820__memblock_setup(): call that, then reserve the frames of the table.
+ * Called by setup_arch() in place of e820__memblock_setup(): call that, then reserve the frames of the table. Called by
+ * memblock_free_all(), if the patcher has found how, for struct pages of reserved memory.
  *
  * The code lies behind the kernel's _end. Its distance from every symbol of the kernel is fixed, wherever KASLR has put
  * the kernel: the patcher writes the distances into `parameters`, and nothing here has to be relocated.
  */
+#include "pages.h"
 #include "reserve.h"
+
+#define PAGE 4096ull
 
 /* __START_KERNEL_map: phys_base is the difference between a kernel address and its physical address, less this */
 #define KERNEL_MAP 0xffffffff80000000ull
@@ -23,9 +27,22 @@ struct parameters {
 	int32_t phys_base;
 	int32_t boot_command_line;
 	int32_t printk;
+	int32_t vmemmap_base;
+	int32_t initialise; /* reserve_bootmem_region(), since 7.0 memmap_init_reserved_range(); 0: nobody calls pages_entry() */
 	int32_t room; /* bytes from here to the end of the room that the code has */
 	int32_t zero;
 };
+
+/* Where the patcher lets the kernel jump to: right behind the parameters, 8 bytes each. */
+__asm__(".pushsection .jumps, \"ax\"\n"
+	"jmp entry\n"
+	".balign 8\n"
+	"jmp pages_entry\n"
+	".balign 8\n"
+	".popsection");
+
+/* By the linker script: the end of all of this. */
+extern char blob_end[];
 
 __attribute__((section(".parameters"), used)) static volatile const struct parameters parameters = {.magic = "KUPstub1"};
 
@@ -34,7 +51,16 @@ static void *symbol(int32_t distance)
 	return (char *)&parameters + distance;
 }
 
-__attribute__((section(".entry"), used)) void entry(void)
+__attribute__((used)) void pages_entry(uint64_t start, uint64_t end, int nid)
+{
+	struct pages pages = {.memblock = symbol(parameters.memblock),
+			      .vmemmap = *(char **)symbol(parameters.vmemmap_base),
+			      .initialise = (void (*)(uint64_t, uint64_t, int))symbol(parameters.initialise)};
+
+	initialise_pages(&pages, start, end, nid);
+}
+
+__attribute__((used)) void entry(void)
 {
 	void (*setup)(void) = (void (*)(void))symbol(parameters.e820__memblock_setup);
 	int (*printk)(const char *, ...) = (int (*)(const char *, ...))symbol(parameters.printk);
@@ -46,6 +72,8 @@ __attribute__((section(".entry"), used)) void entry(void)
 	reserve.direct_map = *(char **)symbol(parameters.page_offset_base);
 	reserve.keep_off = (uint64_t)&parameters - KERNEL_MAP + *(uint64_t *)symbol(parameters.phys_base);
 	reserve.keep_off_end = reserve.keep_off + parameters.room;
+	/* Room is free memory, and would be somebody else's by then. */
+	reserve.code_size = parameters.initialise ? ((uint64_t)(blob_end - (char *)&parameters) + PAGE - 1) & ~(PAGE - 1) : 0;
 	wrong = reserve_table(&reserve, symbol(parameters.boot_command_line));
 	if (wrong)
 		printk(ERROR "kup_ppp: table refused: %s\n", wrong);

@@ -41,18 +41,27 @@ static uint64_t first_behind(const struct memblock_type *type, uint64_t address)
 	return low;
 }
 
-/* Whether [@start, @end) is memory that nobody has reserved. */
-static int is_free_memory(const struct reserve *reserve, uint64_t start, uint64_t end)
+int is_memory(const struct memblock *memblock, uint64_t start, uint64_t end)
 {
-	const struct memblock_type *memory = &reserve->memblock->memory, *reserved = &reserve->memblock->reserved;
+	const struct memblock_type *memory = &memblock->memory;
 	uint64_t i = first_behind(memory, start), covered = start;
 
 	/* Neighbouring regions may differ in node or flags only. */
 	for (; i < memory->cnt && memory->regions[i].base <= covered && covered < end; i++)
 		covered = memory->regions[i].base + memory->regions[i].size;
-	if (covered < end)
+	return covered >= end;
+}
+
+/* Whether [@start, @end) is memory that nobody has reserved, nor will. */
+static int is_free_memory(const struct reserve *reserve, uint64_t start, uint64_t end)
+{
+	const struct memblock_type *reserved = &reserve->memblock->reserved;
+	uint64_t i = first_behind(reserved, start);
+
+	if (!is_memory(reserve->memblock, start, end))
 		return 0;
-	i = first_behind(reserved, start);
+	if (start < reserve->keep_off + reserve->code_size && end > reserve->keep_off)
+		return 0;
 	return i == reserved->cnt || reserved->regions[i].base >= end;
 }
 
@@ -184,23 +193,26 @@ static const char *check_runs(const struct reserve *reserve)
 	return 0;
 }
 
-/* Walks through what is reserved already, the runs, and one region more, in order of their addresses. */
+/* Walks through what is reserved already, the runs, and two regions more, in order of their addresses. */
 struct merge {
 	uint64_t region;
 	struct cursor cursor;
 	uint64_t run;
-	struct memblock_region extra; /* size 0: none, or done */
+	struct memblock_region extra[2]; /* ascending; size 0: none, or done */
 	int32_t nid;
 };
 
-static struct merge begin_merge(const struct reserve *reserve, uint64_t extra, uint64_t extra_size)
+/* With the code, and with @array of @size bytes. */
+static struct merge begin_merge(const struct reserve *reserve, uint64_t array, uint64_t size)
 {
 	const struct memblock_type *reserved = &reserve->memblock->reserved;
 	struct merge merge = {.cursor = first_run(reserve->table)};
+	int array_at = array > reserve->keep_off;
 
 	/* What the kernel has reserved so far has no node; the word for "none" changed in 6.14. */
 	merge.nid = reserved->regions[0].nid;
-	merge.extra = (struct memblock_region){.base = extra, .size = extra_size, .nid = merge.nid};
+	merge.extra[array_at] = (struct memblock_region){.base = array, .size = size, .nid = merge.nid};
+	merge.extra[!array_at] = (struct memblock_region){.base = reserve->keep_off, .size = reserve->code_size, .nid = merge.nid};
 	merge.run = next_run(reserve, &merge.cursor);
 	return merge;
 }
@@ -208,21 +220,22 @@ static struct merge begin_merge(const struct reserve *reserve, uint64_t extra, u
 static int next_region(const struct reserve *reserve, struct merge *merge, struct memblock_region *region)
 {
 	const struct memblock_type *reserved = &reserve->memblock->reserved;
+	struct memblock_region *more = &merge->extra[!merge->extra[0].size];
 	uint64_t none = ~0ull, old = none, run = none, extra = none;
 
 	if (merge->region < reserved->cnt)
 		old = reserved->regions[merge->region].base;
 	if (merge->run)
 		run = kup_run_first(merge->run) * PAGE;
-	if (merge->extra.size)
-		extra = merge->extra.base;
+	if (more->size)
+		extra = more->base;
 	if (old == none && run == none && extra == none)
 		return 0;
 	if (old < run && old < extra) {
 		*region = reserved->regions[merge->region++];
 	} else if (extra < run) {
-		*region = merge->extra;
-		merge->extra.size = 0;
+		*region = *more;
+		more->size = 0;
 	} else {
 		*region = (struct memblock_region){.base = run, .size = kup_run_frames(merge->run) * PAGE, .nid = merge->nid};
 		merge->run = next_run(reserve, &merge->cursor);
@@ -270,9 +283,9 @@ static uint64_t find_hole(const struct reserve *reserve, uint64_t size)
 }
 
 /* Fill @regions with everything that is to be reserved; returns how many entries that are. */
-static uint64_t fill(const struct reserve *reserve, struct memblock_region *regions, uint64_t extra, uint64_t extra_size)
+static uint64_t fill(const struct reserve *reserve, struct memblock_region *regions, uint64_t array, uint64_t size)
 {
-	struct merge merge = begin_merge(reserve, extra, extra_size);
+	struct merge merge = begin_merge(reserve, array, size);
 	uint64_t count = 0;
 
 	while (next_region(reserve, &merge, &regions[count])) {
@@ -291,8 +304,8 @@ static uint64_t fill(const struct reserve *reserve, struct memblock_region *regi
 static const char *merge_table(const struct reserve *reserve)
 {
 	struct memblock_type *reserved = &reserve->memblock->reserved;
-	/* + 1: the array is reserved as well; one more is written and joined with the last. */
-	uint64_t max = reserved->cnt + reserve->table->runs + 2 + SPARE;
+	/* The array and the code are reserved as well; one more is written and joined with the last. */
+	uint64_t max = reserved->cnt + reserve->table->runs + 3 + SPARE;
 	uint64_t size = (max * sizeof(struct memblock_region) + PAGE - 1) & ~(PAGE - 1);
 	uint64_t hole = find_hole(reserve, size);
 
@@ -300,7 +313,7 @@ static const char *merge_table(const struct reserve *reserve)
 		return "no room for memblock's array";
 	reserved->cnt = fill(reserve, at(reserve, hole), hole, size);
 	reserved->max = max;
-	reserved->total_size += reserve->table->frames * PAGE + size;
+	reserved->total_size += reserve->table->frames * PAGE + size + reserve->code_size;
 	reserved->regions = at(reserve, hole);
 	return 0;
 }

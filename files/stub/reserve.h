@@ -9,8 +9,9 @@
 struct reserve {
 	struct memblock *memblock;
 	char *direct_map;     /* physical address 0 */
-	uint64_t keep_off;    /* physical pages that look free and are not: those of this code */
+	uint64_t keep_off;    /* physical memory that looks free and is not: the room of this code */
 	uint64_t keep_off_end;
+	uint64_t code_size;   /* bytes of it that are to stay until memblock has given everything back; 0: none */
 	const struct kup_table *table;
 };
 
@@ -21,5 +22,8 @@ struct reserve {
  * else what is wrong, in a few words; memblock is as it was then.
  */
 const char *reserve_table(struct reserve *reserve, const char *command_line);
+
+/* Whether all of [@start, @end) is memory, reserved or not. */
+int is_memory(const struct memblock *memblock, uint64_t start, uint64_t end);
 
 #endif

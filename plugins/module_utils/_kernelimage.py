@@ -75,6 +75,7 @@ def describe(kernel):
         "room_address": f"{place.room:#x}",
         "room_bytes": place.room_size,
         "code_bytes": len(_kernelstub.RESERVE),
+        "initialiser": place.initialiser,
     }
 
 

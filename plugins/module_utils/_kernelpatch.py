@@ -5,7 +5,8 @@
 """Put the reservation into a kernel: one call redirected, one piece of code in memory behind the kernel that is free.
 
 The code is files/stub/entry.c. It is called in place of ``e820__memblock_setup``: there the kernel knows its memory, and
-has not yet taken any of it.
+has not yet taken any of it. Where that can be, it is called for the struct pages of reserved memory as well, which the kernel
+initialises one by one: a kernel without such a call is as right, and slower.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from ._errors import KupError
 
 HOOKED = "e820__memblock_setup"
 CALLER = "setup_arch"
+# Who initialises struct pages of reserved memory (start, end, and since 6.7 the node); it has its second name since 7.0.
+_INITIALISERS = ("reserve_bootmem_region", "memmap_init_reserved_range")
+_INITIALISERS_CALLER = "memblock_free_all"
 
 _PAGE = 4096
 _LARGE_PAGE = 2 << 20
@@ -25,7 +29,10 @@ _LARGE_PAGE = 2 << 20
 _MAGIC = b"KUPstub1"
 # struct parameters of entry.c: what the symbol fields hold, in their order, and where the code begins.
 _SYMBOLS = (HOOKED, "memblock", "page_offset_base", "phys_base", "boot_command_line")
-_ENTRY = 40
+_ENTRY, _PAGES_ENTRY = 48, 56
+# files/stub/pages.h
+_STRUCT_PAGE = 64
+_VMEMMAP = "vmemmap_base"
 
 # files/stub/memblock.h: name → (size, offsets)
 _LAYOUTS = {
@@ -42,11 +49,15 @@ class Place:
     :ivar call: of the call instruction in ``setup_arch``.
     :ivar room: of the free memory for the code.
     :ivar room_size: its bytes.
+    :ivar initialiser: name of who initialises struct pages of reserved memory, if its calls can be redirected.
+    :ivar initialiser_calls: of these call instructions.
     """
 
     call: int
     room: int
     room_size: int
+    initialiser: str
+    initialiser_calls: tuple
 
 
 def find(vmlinux, symbols):
@@ -59,13 +70,10 @@ def find(vmlinux, symbols):
         _inside(vmlinux, symbols[name], name)
     call = _find_call(vmlinux, symbols)
     room, size = _find_room(vmlinux, symbols)
-    for places, width in zip(vmlinux.relocations, (8, 4, 4), strict=True):
-        for start, length in ((call - vmlinux.base, 5), (room - vmlinux.base, size)):
-            if any(start - width < place < start + length for place in places):
-                raise KupError(
-                    f"The kernel has a relocation at {start + vmlinux.base:#x}, expected none where it is changed."
-                )
-    return Place(call, room, size)
+    for start, length in ((call, 5), (room, size)):
+        if _is_relocated(vmlinux, start, length):
+            raise KupError(f"The kernel has a relocation at {start:#x}, expected none where it is changed.")
+    return Place(call, room, size, *_find_initialiser(vmlinux, symbols))
 
 
 def apply(vmlinux, symbols, place):
@@ -76,10 +84,17 @@ def apply(vmlinux, symbols, place):
             f"The reservation's code begins with {bytes(code[:8])!r}, expected {_MAGIC!r}; install the collection anew."
         )
     distances = [symbols[name] - place.room for name in (*_SYMBOLS, _printk(symbols))]
-    struct.pack_into("<7i", code, len(_MAGIC), *distances, place.room_size)
+    distances += [symbols[name] - place.room for name in (_VMEMMAP, place.initialiser)] if place.initialiser else [0, 0]
+    struct.pack_into("<9i", code, len(_MAGIC), *distances, place.room_size)
     start = place.room - vmlinux.base
     vmlinux.memory[start : start + len(code)] = code
-    struct.pack_into("<i", vmlinux.memory, place.call - vmlinux.base + 1, place.room + _ENTRY - (place.call + 5))
+    _redirect(vmlinux, place.call, place.room + _ENTRY)
+    for call in place.initialiser_calls:
+        _redirect(vmlinux, call, place.room + _PAGES_ENTRY)
+
+
+def _redirect(vmlinux, call, target):
+    struct.pack_into("<i", vmlinux.memory, call - vmlinux.base + 1, target - (call + 5))
 
 
 def _printk(symbols):
@@ -106,22 +121,54 @@ def _inside(vmlinux, address, name):
     return offset
 
 
-def _find_call(vmlinux, symbols):
-    """Address of the one direct call of the hooked function in its caller."""
-    start = _inside(vmlinux, symbols[CALLER], CALLER)
-    end = min(_inside(vmlinux, symbols.end_of(CALLER), CALLER), len(vmlinux.memory))
-    target = symbols[HOOKED] - vmlinux.base
+def _is_relocated(vmlinux, address, length):
+    start = address - vmlinux.base
+    return any(
+        start - width < place < start + length
+        for places, width in zip(vmlinux.relocations, (8, 4, 4), strict=True)
+        for place in places
+    )
+
+
+def _calls(vmlinux, symbols, caller, called):
+    """Addresses of the direct calls of one function in another."""
+    start = _inside(vmlinux, symbols[caller], caller)
+    end = min(_inside(vmlinux, symbols.end_of(caller), caller), len(vmlinux.memory))
+    target = symbols[called] - vmlinux.base
     found = []
     at = vmlinux.memory.find(b"\xe8", start, end - 4)
     while at >= 0:
         if at + 5 + struct.unpack_from("<i", vmlinux.memory, at + 1)[0] == target:
-            found.append(at)
+            found.append(vmlinux.base + at)
         at = vmlinux.memory.find(b"\xe8", at + 1, end - 4)
+    return found
+
+
+def _find_call(vmlinux, symbols):
+    """Address of the one direct call of the hooked function in its caller."""
+    found = _calls(vmlinux, symbols, CALLER, HOOKED)
     if len(found) != 1:
         raise KupError(
             f"The kernel's {CALLER} calls {HOOKED} {len(found)} times, expected once; this kernel is not supported."
         )
-    return vmlinux.base + found[0]
+    return found[0]
+
+
+def _find_initialiser(vmlinux, symbols):
+    """(name, addresses of its calls) of who initialises struct pages of reserved memory; ("", ()) if not exactly as expected."""
+    names = [name for name in _INITIALISERS if name in symbols]
+    size, _members = _btf.layouts(vmlinux.btf, ["page"]).get("page", (0, {}))
+    if len(names) != 1 or size != _STRUCT_PAGE or _VMEMMAP not in symbols or _INITIALISERS_CALLER not in symbols:
+        return "", ()
+    try:
+        calls = _calls(vmlinux, symbols, _INITIALISERS_CALLER, names[0])
+        _inside(vmlinux, symbols[_VMEMMAP], _VMEMMAP)
+    except KupError:  # a symbol that is there more than once
+        return "", ()
+    # For reserved memory and for memory that is not mapped (nomap, since 6.1).
+    if not 1 <= len(calls) <= 2 or any(_is_relocated(vmlinux, call, 5) for call in calls):
+        return "", ()
+    return names[0], tuple(calls)
 
 
 def _find_room(vmlinux, symbols):

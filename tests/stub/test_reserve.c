@@ -139,9 +139,11 @@ static const char *reserve_at(uint64_t address, struct reserve *reserve)
 	snprintf(line, sizeof(line), "root=/dev/vda kup_ppp.table=0x%llx,0x1234 quiet", (unsigned long long)address);
 	*reserve = (struct reserve){.memblock = &memblock, .direct_map = memory};
 	for (uint64_t frame = LOWEST; frame < FRAMES - 64 && !reserve->keep_off; frame++)
-		if (is_free(frame)) {
+		if (is_free(frame) && !runs_map[frame]) {
 			reserve->keep_off = frame * PAGE;
 			reserve->keep_off_end = (frame + 2) * PAGE;
+			/* Of the room, the code needs a part; or it is not needed any more. */
+			reserve->code_size = random_below(2) * PAGE;
 		}
 	return reserve_table(reserve, line);
 }
@@ -160,6 +162,8 @@ static void check_merged(const struct reserve *reserve)
 		CHECK(is_free(frame) && !runs_map[frame]);
 		map[frame] = RESERVED;
 	}
+	if (reserve->code_size)
+		map[reserve->keep_off / PAGE] = RESERVED;
 	for (uint64_t i = 0; i < reserved->cnt; i++) {
 		const struct memblock_region *region = &reserved->regions[i];
 

@@ -8,7 +8,11 @@ BASE = 0xFFFFFFFF81000000
 SIZE = 8 << 20
 TEXT = {"startup_64": 0x100, "setup_arch": 0x1000, "e820__memblock_setup": 0x2000, "_printk": 0x3000}
 CALL = 0x1040
+# Who initialises struct pages, and its two calls.
+PAGES = {"memblock_free_all": 0x4000, "reserve_bootmem_region": 0x5000}
+PAGES_CALLS = (0x4020, 0x4060)
 DATA = {"memblock": 0x200000, "page_offset_base": 0x200100, "phys_base": 0x200108, "boot_command_line": 0x200200}
+DATA |= {"vmemmap_base": 0x200300}
 ENDS = {"_text": 0, "__brk_base": 0x600000, "_end": 0x610000}
 TABLES = 0x100000
 
@@ -16,11 +20,12 @@ MEMBLOCK = {
     "memblock_region": (24, [("base", 0), ("size", 8), ("flags", 16), ("nid", 20)]),
     "memblock_type": (40, [("cnt", 0), ("max", 8), ("total_size", 16), ("regions", 24), ("name", 32)]),
     "memblock": (96, [("bottom_up", 0), ("current_limit", 8), ("memory", 16), ("reserved", 56)]),
+    "page": (64, [("flags", 0)]),
 }
 
 
 def symbols():
-    found = {**TEXT, **DATA, **ENDS}
+    found = {**TEXT, **PAGES, **DATA, **ENDS}
     found |= {f"function_{number:03}": 0x10000 + 16 * number for number in range(700)}
     found["a_name_that_needs_a_second_byte_for_its_length_" * 4] = 0x20000
     return found
@@ -72,10 +77,13 @@ def kallsyms(layout, table, at=TABLES):
     return head + b"".join(struct.pack("<i", offset - place - 4 * n) for n, (_name, offset) in enumerate(ordered))
 
 
-def memory(layout="7.0", table=None, calls=(CALL,)):
+def memory(layout="7.0", table=None, calls=(CALL,), pages_calls=PAGES_CALLS):
     content = bytearray(SIZE)
-    for call in calls:
-        content[call : call + 5] = b"\xe8" + struct.pack("<i", TEXT["e820__memblock_setup"] - call - 5)
+    targets = dict.fromkeys(calls, TEXT["e820__memblock_setup"]) | dict.fromkeys(
+        pages_calls, PAGES["reserve_bootmem_region"]
+    )
+    for call, target in targets.items():
+        content[call : call + 5] = b"\xe8" + struct.pack("<i", target - call - 5)
     tables = kallsyms(layout, table or symbols())
     content[TABLES : TABLES + len(tables)] = tables
     return content
@@ -149,8 +157,8 @@ def bzimage(kernel, compression="zstd", flags=0x7F, protocol=0x20F):
 
 
 def image(layout="7.0", compression="zstd", **wrong):
-    """A whole image. ``wrong`` may replace: table, calls (of `memory`), types, base, machine (of `vmlinux`), moves, flags."""
-    content = memory(layout, wrong.get("table"), wrong.get("calls", (CALL,)))
+    """A whole image. ``wrong`` may replace: table, calls, pages_calls (of `memory`), types, base, machine (of `vmlinux`), moves, flags."""
+    content = memory(layout, wrong.get("table"), wrong.get("calls", (CALL,)), wrong.get("pages_calls", PAGES_CALLS))
     for offset, value in wrong.get("bytes", {}).items():
         content[offset] = value
     kernel = vmlinux(bytes(content), wrong.get("types"), wrong.get("base", BASE), wrong.get("machine", 62))

@@ -59,21 +59,52 @@ def test_every_compression(read, compression):
     assert image["room_address"] == f"{fakekernel.BASE + ROOM:#x}" and image["room_bytes"] == 0x1F0000
 
 
-def test_patched_in_two_places_only(read):
-    kernel = read(layout="6.4")
+def patched(kernel):
+    """(offsets that patching has changed, memory afterwards)."""
     before = bytes(kernel.vmlinux.memory)
     _kernelpatch.apply(kernel.vmlinux, kernel.symbols, kernel.place)
     after = kernel.vmlinux.memory
-    changed = {at for at in range(len(before)) if before[at] != after[at]}
+    return {at for at in range(len(before)) if before[at] != after[at]}, after
+
+
+def called(memory, call):
+    return call + 5 + struct.unpack_from("<i", memory, call + 1)[0]
+
+
+def test_patched_in_calls_and_room_only(read):
+    changed, after = patched(read(layout="6.4"))
     code = range(ROOM, ROOM + len(_kernelstub.RESERVE))
-    assert changed <= {*range(fakekernel.CALL + 1, fakekernel.CALL + 5), *code}
-    # The call goes to the code's entry, and the code finds everything by its distance.
-    assert fakekernel.CALL + 5 + struct.unpack_from("<i", after, fakekernel.CALL + 1)[0] == ROOM + 40
-    distances = struct.unpack_from("<7i", after, ROOM + 8)
+    calls = (fakekernel.CALL, *fakekernel.PAGES_CALLS)
+    assert changed <= {at for call in calls for at in range(call + 1, call + 5)} | {*code}
+    # The calls go to the code's entries, and the code finds everything by its distance.
+    assert [called(after, call) for call in calls] == [ROOM + 48, ROOM + 56, ROOM + 56]
+    distances = struct.unpack_from("<9i", after, ROOM + 8)
     names = ("e820__memblock_setup", "memblock", "page_offset_base", "phys_base", "boot_command_line", "_printk")
-    assert [ROOM + distance for distance in distances[:6]] == [fakekernel.symbols()[name] for name in names]
-    assert distances[6] == 0x1F0000
-    assert after[ROOM + 40 : code.stop] == _kernelstub.RESERVE[40:]
+    names += ("vmemmap_base", "reserve_bootmem_region")
+    assert [ROOM + distance for distance in distances[:8]] == [fakekernel.symbols()[name] for name in names]
+    assert distances[8] == 0x1F0000
+    assert after[ROOM + 48 : code.stop] == _kernelstub.RESERVE[48:]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"pages_calls": ()},
+        {"pages_calls": (0x4020, 0x4040, 0x4060)},
+        {"table": {name: at for name, at in fakekernel.symbols().items() if name != "reserve_bootmem_region"}},
+        {"table": {name: at for name, at in fakekernel.symbols().items() if name != "memblock_free_all"}},
+        {"table": {name: at for name, at in fakekernel.symbols().items() if name != "vmemmap_base"}},
+        {"table": fakekernel.symbols() | {"memmap_init_reserved_range": 0x5000}},
+        {"types": fakekernel.btf({**fakekernel.MEMBLOCK, "page": (56, [("flags", 0)])})},
+        {"moves": fakekernel.relocations(narrow=(0x40, 0x4021))},
+    ],
+)
+def test_struct_pages_are_the_kernels_own_affair_where_it_is_not_as_expected(read, wrong):
+    kernel = read(layout="6.4", **wrong)
+    assert _kernelimage.describe(kernel)["initialiser"] == ""
+    changed, after = patched(kernel)
+    assert not changed & {*range(0x4000, 0x4100)}
+    assert struct.unpack_from("<9i", after, ROOM + 8)[6:8] == (0, 0)
 
 
 @pytest.mark.parametrize("layout", ["6.4", "7.0"])
