@@ -15,7 +15,7 @@
  *	kuptest.file		load with kexec_file_load, which chooses the place itself: only with kuptest.stock
  *	kuptest.nokaslr		start the second kernel with nokaslr
  *	kuptest.stock		do not name a table to the second kernel: what its start costs without one
- * Results are lines "KUPTEST key value" on the console.
+ * Results are lines "KUPTEST key value" on the console. The processor's counter of time goes on through the jump.
  */
 #define _GNU_SOURCE
 #include <elf.h>
@@ -37,11 +37,15 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include <x86intrin.h>
 
 #include "../../files/stub/table.h"
 #include "../../files/stub/xxh64.h"
 
 #define PAGE 4096ul
+/* Frames of a block of 2 MiB, and what /proc/kpageflags says of a reserved one. */
+#define BLOCK 512ul
+#define RESERVED (1ull << 32)
 
 /* No frame to keep lies below this: the second kernel wants memory for devices and for starting processors there. */
 #define LOWEST 0x1000000ul
@@ -147,8 +151,10 @@ static size_t keep_pages(struct page *pages, size_t wanted)
 	for (size_t i = 0; i < tries; i++) {
 		uint64_t frame = entries[i] & ((1ull << 55) - 1);
 
-		/* Runs of one to five frames, as memory that has been in use for a while has them. */
-		if (frame < LOWEST / PAGE || (frame >= window_start / PAGE && frame <= window_end / PAGE) || kept == wanted || frame * 0x9e3779b97f4a7c15ull >> 62 == 0)
+		/* Runs of a few frames, as memory that has been in use for a while has them, and every eighth block as a whole. */
+		bool is_hole = frame / BLOCK % 8 && frame * 0x9e3779b97f4a7c15ull >> 62 == 0;
+
+		if (frame < LOWEST / PAGE || (frame >= window_start / PAGE && frame <= window_end / PAGE) || kept == wanted || is_hole)
 			madvise(area + i * PAGE, PAGE, MADV_DONTNEED);
 		else
 			pages[kept++] = (struct page){frame, (uint64_t *)(area + i * PAGE)};
@@ -275,7 +281,7 @@ static void first(void)
 	say("load_s %.2f", uptime() - start);
 	say("frames %zu", kept);
 	say("runs %zu", count);
-	say("jump");
+	say("jump %llu", __rdtsc());
 	syscall(SYS_reboot, LINUX_REBOOT_MAGIC1, LINUX_REBOOT_MAGIC2, LINUX_REBOOT_CMD_KEXEC, NULL);
 	fail("kexec");
 }
@@ -385,6 +391,27 @@ static void print_direct_map(void)
 	close(kcore);
 }
 
+/* Counts whole blocks among the runs, whose struct pages may be copies, and frames that are not reserved and nothing else. */
+static void look_at_pages(const struct kup_table *table, uint64_t list[][512])
+{
+	int flags = open("/proc/kpageflags", O_RDONLY);
+	uint64_t blocks = 0, unlike = 0, value;
+
+	if (flags < 0)
+		fail("/proc/kpageflags");
+	for (uint64_t i = 0; i < table->runs; i++) {
+		uint64_t run = list[i / 512][i % 512], frame = kup_run_first(run), end = frame + kup_run_frames(run);
+		uint64_t first_block = (frame + BLOCK - 1) / BLOCK, last_block = end / BLOCK;
+
+		blocks += last_block > first_block ? last_block - first_block : 0;
+		for (; frame < end; frame++)
+			unlike += pread(flags, &value, 8, frame * 8) != 8 || value != RESERVED;
+	}
+	close(flags);
+	say("blocks %" PRIu64, blocks);
+	say("unlike %" PRIu64, unlike);
+}
+
 static void second(const char *text)
 {
 	uint64_t address = strtoull(text, NULL, 16), nonce = strtoull(strchr(text, ',') + 1, NULL, 16), right = 0, wrong = 0, own = 0;
@@ -426,6 +453,7 @@ static void second(const char *text)
 			}
 		}
 	}
+	look_at_pages(&table, list);
 	say("state reserved");
 	say("right %" PRIu64, right);
 	say("wrong %" PRIu64, wrong);
@@ -434,6 +462,7 @@ static void second(const char *text)
 
 int main(void)
 {
+	unsigned long long tsc = __rdtsc();
 	double start = uptime();
 	int file;
 	ssize_t size;
@@ -465,6 +494,7 @@ int main(void)
 		close(file);
 		version[size > 0 ? size - 1 : 0] = 0;
 		say("release %s", version);
+		say("init %llu", tsc);
 		say("start_s %.3f", start);
 		print_symbols();
 		print_place();

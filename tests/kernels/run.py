@@ -34,6 +34,8 @@ CODE = hashlib.sha256(_kernelstub.BOOT + _kernelstub.RESERVE).hexdigest()[:16]
 # The kernel that jumps into all others: any that has kexec would do.
 FIRST = "6.12"
 FRAMES = 100000
+# At least so many whole blocks of 2 MiB are among them.
+BLOCKS = 8
 # What QEMU gives the machine, without the ends that the firmware keeps.
 RAM = [(1 << 20, (machine.MEMORY_MB << 20) - (2 << 20))]
 
@@ -42,16 +44,18 @@ HEAD = """# Kernels that were tried
 Written by `tests/kernels/run.py`. Each of Debian's kernels here was patched, loaded with kexec at a random place, and
 started by a stock {first} kernel on a QEMU machine ({memory} MiB, one processor, TCG) that had left up to {frames}
 frames with a pattern and a table of them. The new kernel's only process filled all memory that was free, and then
-compared every byte of every frame.
+compared every byte of every frame, and what the kernel says of its struct page.
 
-*start* is the time from the jump to the first process of the new kernel; *stock* is that of the distribution's own
-image on the same machine (newest kernel of a series only). Compare inside one line, and with care: these are seconds of
-an emulator on a machine that did other work beside.
+*start* is the time from the jump to the first process of the new kernel, the reservation of all these frames included; *stock*
+is that of the distribution's own image on the same machine, loaded in the same way and without any frames (newest kernel of a
+series only); then their ratio. Time is counted in the machine's instructions, a nanosecond each: no other work beside it shows.
+*copies* are blocks of 2 MiB among the frames, whose struct pages are copies of their first; "-" is a kernel that
+initialises all by itself.
 *text*, *place* and *direct map* say that KASLR chose another virtual address, another physical address and another
 base of the direct map than without it.
 
-| kernel | package | packed | symbols | room | frames right / wrong | start | stock | KASLR | verdict |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| kernel | package | packed | symbols | room | frames right / wrong | copies | start | stock | ratio | KASLR | verdict |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 """
 
 
@@ -69,10 +73,15 @@ def boot(first, image, init, words, five_level):
     # Without 5-level page tables a kernel cannot be entered by one that uses them.
     cpu = "max" if five_level else "max,la57=off"
     words = [f"kuptest.window={window[0]:x}-{window[1]:x}", *words]
-    said, console = machine.jump([(first, ()), (image, ())], init, words, cpu)
+    said, console = machine.jump([(first, ()), (image, ())], init, words, cpu, is_counted=True)
     if "end" not in said:
         said["failed"].append("the second kernel did not come to its end: " + console[-300:])
     return said
+
+
+def start(said):
+    """Seconds from the jump to the second kernel's first process, to the millisecond; None if it did not come so far."""
+    return round((int(said["init"]) - int(said["jump"])) / 1e9, 3) if "init" in said else None
 
 
 def kaslr(said):
@@ -91,6 +100,8 @@ def verdict(said):
         return "; ".join(said["failed"] + said["warning"])
     if said.get("state") != "reserved" or said.get("wrong") != "0" or said.get("right") != said.get("frames"):
         return f"{said.get('right')} of {said.get('frames')} frames were right, log: {said['log']}"
+    if said.get("unlike") != "0" or int(said.get("blocks", 0)) < BLOCKS:
+        return f"{said.get('unlike')} struct pages are not those of reserved frames, {said.get('blocks')} whole blocks"
     return ""
 
 
@@ -110,13 +121,14 @@ def try_one(package, image, first, init, compare):
         said = boot(first, patched, init, [f"kuptest.frames={FRAMES}"], row["five_level_paging"])
     row |= {
         key: said[key]
-        for key in ("frames", "runs", "right", "wrong", "filled", "start_s", "jump_to_init_s")
+        for key in ("frames", "runs", "right", "wrong", "unlike", "blocks", "filled", "start_s")
         if key in said
     }
+    row["jump_to_init_s"] = start(said)
     row["kaslr"] = kaslr(said)
     if compare:
         stock = boot(first, image, init, ["kuptest.frames=1000", "kuptest.stock"], row["five_level_paging"])
-        row["stock_jump_to_init_s"] = stock.get("jump_to_init_s")
+        row["stock_jump_to_init_s"] = start(stock)
     reason = verdict(said)
     return row | ({"verdict": "failed", "reason": reason} if reason else {"verdict": "passed"})
 
@@ -131,7 +143,14 @@ def line(row):
     ]
     cells.append(f"{row['room_bytes'] >> 10} KiB" if "room_bytes" in row else "")
     cells.append(f"{row['right']} / {row['wrong']}" if "right" in row else "")
-    cells += [row.get("jump_to_init_s", ""), row.get("stock_jump_to_init_s") or "", ", ".join(row.get("kaslr", []))]
+    cells.append((row["blocks"] if row["initialiser"] else "-") if "blocks" in row else "")
+    mine, stock = row.get("jump_to_init_s"), row.get("stock_jump_to_init_s")
+    cells += [
+        f"{mine:.3f}" if mine else "",
+        f"{stock:.3f}" if stock else "",
+        f"{mine / stock:.3f}" if mine and stock else "",
+    ]
+    cells.append(", ".join(row.get("kaslr", [])))
     cells.append(row["verdict"] + (f": {row['reason']}" if "reason" in row else ""))
     return "| " + " | ".join(cell.replace("|", "/").replace("\n", " ") for cell in cells) + " |\n"
 
