@@ -179,6 +179,22 @@ own_weight() {
 	done <"$plan/weights"
 }
 
+# own_limits UNIT: its control group may have as much memory as before the switch; the restore had no limit. systemd does not always see
+# to that. Nobody is ended for it: caches go first, and where that is not enough the limit waits.
+own_limits() {
+	while read -r name group max high; do
+		{ [ "$name" = "$1" ] && [ -w "$group/memory.max" ]; } || continue
+		echo "$max" >"$group/memory.high"
+		read -r current <"$group/memory.current"
+		if [ "$max" = max ] || [ "$current" -le "$max" ]; then
+			echo "$max" >"$group/memory.max"
+		else
+			echo "kup: $1 has $current bytes, more than its MemoryMax=$max, which holds again when it is restarted" >&2
+		fi
+		echo "$high" >"$group/memory.high"
+	done <"$plan/limits"
+}
+
 # flowing: whether memory of a restored unit is still to come
 flowing() {
 	for mark in "$run"/*.flowing; do

@@ -15,6 +15,7 @@ record says so. Nothing of it is in /etc: once the record moves on, a ``systemct
     boot/N/tries-UNIT which boots have tried to restore it, a letter for each: n the new kernel, o the old one (files/node/restore)
     boot/N/frames     engine ppp: where the kept page frames are (`_frames.load`)
     boot/N/weights    for each unit its name, CPU and IO weight (cgroups): it has others while it is being restored
+    boot/N/limits     for each unit its name, control group, memory.max and memory.high: it has none while it is being restored
     boot/N/hold.nft   the packets to hold
     boot/N/links      interfaces of the saved connections: hardware address, name, modules
     boot/N/addresses  what to give them, for ``ip -batch``
@@ -28,8 +29,9 @@ import re
 import shutil
 
 from . import _hold, _network, _panic
-from ._files import make_directory
+from ._files import make_directory, read_text
 from ._paths import BOOT, RUN, RUNTIME
+from ._processes import CGROUPS
 from ._run import run
 from ._units import HEAVIEST, show
 
@@ -71,6 +73,7 @@ class Plan:
         if frames:
             _put(f"{self.directory}/frames", frames)
         _put(f"{self.directory}/weights", "".join(f"{part.unit.name} {_weights(part.unit)}\n" for part in parts))
+        _put(f"{self.directory}/limits", "".join(f"{part.unit.name} {_limits(part.unit)}\n" for part in parts))
         sockets = [socket for part in parts for socket in part.findings.sockets]
         self._bound = _network.bound(sockets)
         network_is_ours = self._links(sockets)
@@ -117,6 +120,12 @@ def _weights(unit):
     """CPU and IO weight of a unit; the kernel's default where it has none of its own."""
     values = (unit.properties[name] for name in ("CPUWeight", "IOWeight"))
     return " ".join(value if value.isdigit() and int(value) <= HEAVIEST else "100" for value in values)
+
+
+def _limits(unit):
+    """A unit's control group, its memory.max and memory.high, as the kernel takes them."""
+    group = f"{CGROUPS}{unit.cgroup}"
+    return " ".join([group, *(read_text(f"{group}/memory.{name}", "max") for name in ("max", "high"))])
 
 
 def _unit_file(directory, name, text, wanted_by=None):
@@ -207,8 +216,6 @@ PIDFile={pidfile}
 Restart=no
 TimeoutStartSec={timeout}
 PrivateTmp=no
-CPUWeight={HEAVIEST}
-IOWeight={HEAVIEST}
 StandardInput=null
 StandardOutput=journal
 StandardError=inherit
@@ -218,11 +225,25 @@ TimeoutStopSec=90
 ExecStopPost=+/bin/sh {RUNTIME}/restore-failed at-once
 {part.service_lines}"""
     _unit_file(directory, unit.name, text, "sysinit.target")
+    drop_ins = f"{directory}/{unit.name}.d"
+    make_directory(drop_ins)
     # What is in the drop-ins is in the text above already: hide them.
     for drop_in in unit.properties["DropInPaths"].split():
         if os.path.basename(os.path.dirname(drop_in)) == f"{unit.name}.d":
-            make_directory(f"{directory}/{unit.name}.d")
-            os.symlink("/dev/null", f"{directory}/{unit.name}.d/{os.path.basename(drop_in)}")
+            os.symlink("/dev/null", f"{drop_ins}/{os.path.basename(drop_in)}")
+    # Those of `systemctl set-property` are still seen, as their directory comes before this one. The last by name counts.
+    _unit_file(
+        drop_ins,
+        "zz-kup-restore.conf",
+        f"""
+[Service]
+CPUWeight={HEAVIEST}
+IOWeight={HEAVIEST}
+# What restores takes memory in the same control group: at the application's limit the OOM killer would end it. A slice's limit stays.
+MemoryMax=infinity
+MemoryHigh=infinity
+""",
+    )
 
 
 def _arrival(directory, names):

@@ -22,23 +22,6 @@ def sizes(text):
     return {field: int(kib) << 10 for field, kib in re.findall(r"^(\w+):\s+(\d+) kB$", text, re.M)}
 
 
-# For CRIU, and what the kernel has for it; page tables come to a 512th of what they map.
-_RESTORE = 64 << 20
-_TABLES = 512
-
-
-def restore_obstacle(unit):
-    """Why ``unit`` could be ended by the OOM killer while it is restored, which takes memory in its own control group: a sentence, or None."""
-    limits = dict(_limits(unit.cgroup))
-    needed = _RESTORE + unit.rss // _TABLES
-    if "memory.max" not in limits or limits["memory.max"] - _kept(unit.cgroup) >= needed:
-        return None
-    return (
-        f"{unit.name} has {max(limits['memory.max'] - _kept(unit.cgroup), 0) >> 20} MiB left of its limit (MemoryMax=), expected at "
-        f"least {needed >> 20} MiB, which a restore takes there; raise it, for the update at least."
-    )
-
-
 def available():
     """Bytes that can be had on this node without swapping."""
     return sizes(read_text("/proc/meminfo"))["MemAvailable"]

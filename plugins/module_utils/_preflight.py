@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 
-from . import _bootloader, _criu, _engines, _filesystems, _kernels, _kexec, _memory, _movable, _record
+from . import _bootloader, _criu, _engines, _filesystems, _kernels, _kexec, _movable, _record
 from ._errors import KupError
 from ._paths import STATE
 from ._units import Unit
@@ -68,7 +68,6 @@ def examine(selector, unit_names, images, engine, backstop, owner):
                 chosen, reasons = _engines.choose(engine, images, kernels, backstop, daemon=False)
                 movable = [Unit(unit["unit"]) for unit in units if unit["movable"]]
                 problems += [text for unit in movable for text in _engines.ENGINES[chosen].unit_obstacles(unit)]
-                problems += filter(None, map(_memory.restore_obstacle, movable))
             except KupError as error:
                 problems.append(str(error))
         if os.stat(_filesystems.existing(STATE)).st_dev != os.stat("/").st_dev:

@@ -1,7 +1,5 @@
 """How much room there is: on the node, and below the limits of control groups."""
 
-import types
-
 import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils import _memory
@@ -52,20 +50,3 @@ def test_the_node_counts_as_well(groups, monkeypatch):
 def test_what_is_available(monkeypatch):
     monkeypatch.setattr(_memory, "read_text", lambda path: "MemTotal: 90000 kB\nMemAvailable:   40960 kB\n")
     assert _memory.available() == 40 * MIB
-
-
-@pytest.mark.parametrize(("limit", "fits"), [("max", True), (200, True), (153, True), (152, False), (50, False)])
-def test_a_restore_needs_room_in_the_units_own_group(groups, limit, fits):
-    unit = types.SimpleNamespace(name="b.service", cgroup="/a/b", rss=2048 * MIB)
-    # 100 MiB less the cache are kept, and 64 + 4 MiB wanted.
-    groups("a/b", "memory.max", limit if limit == "max" else limit * MIB)
-    groups("a", "memory.max", 90 * MIB)  # a slice's own affair
-    sentence = _memory.restore_obstacle(unit)
-    assert (sentence is None) == fits
-    assert fits or "MemoryMax=), expected at least 68 MiB" in sentence
-
-
-def test_above_the_limit_there_is_nothing_left(groups):
-    groups("a/b", "memory.max", 50 * MIB)
-    unit = types.SimpleNamespace(name="b.service", cgroup="/a/b", rss=0)
-    assert _memory.restore_obstacle(unit).startswith("b.service has 0 MiB left of its limit")

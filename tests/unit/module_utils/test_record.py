@@ -110,6 +110,26 @@ def test_a_boot_that_cannot_be_counted_still_tries(tmp_path):
     assert try_again(tmp_path / "missing").returncode == 0
 
 
+@pytest.mark.parametrize(
+    ("limits", "current", "after", "said"),
+    [
+        ("100 90", 80, ("100", "90"), ""),
+        ("max max", 80, ("max", "max"), ""),
+        # Nobody is ended for it.
+        ("100 90", 101, ("infinite", "90"), "a.service has 101 bytes, more than its MemoryMax=100"),
+    ],
+)
+def test_limits_come_back_after_a_restore(tmp_path, limits, current, after, said):
+    for name, text in (("max", "infinite"), ("high", "infinite"), ("current", current)):
+        (tmp_path / f"memory.{name}").write_text(f"{text}\n")
+    (tmp_path / "limits").write_text(f"b.service /gone 1 2\na.service {tmp_path} {limits}\n")
+    shell = f"{LIBRARY.read_text()}\nplan={tmp_path}\nown_limits a.service"
+    result = subprocess.run(["sh", "-ec", shell], check=True, capture_output=True, text=True)
+    assert tuple((tmp_path / f"memory.{name}").read_text().strip() for name in ("max", "high")) == after
+    assert said in result.stderr
+    assert bool(said) == bool(result.stderr)
+
+
 @pytest.mark.parametrize("text", ["PHASE=great", "COLOUR=red", "no line", "PHASE=trial phase"])
 def test_a_broken_record_is_refused(text):
     with pytest.raises(KupError, match="transaction record"):
