@@ -5,8 +5,8 @@
 """Put the reservation into a kernel: one call redirected, one piece of code in memory behind the kernel that is free.
 
 The code is files/stub/entry.c. It is called in place of ``e820__memblock_setup``: there the kernel knows its memory, and
-has not yet taken any of it. Where that can be, it is called for the struct pages of reserved memory as well, which the kernel
-initialises one by one: a kernel without such a call is as right, and slower.
+has not yet taken any of it. Where there are frames to keep it redirects, if it was told where they are, the calls for struct pages
+of reserved memory, which the kernel initialises one by one: a kernel that keeps its own is as right, and slower.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ _PAGE = 4096
 _LARGE_PAGE = 2 << 20
 
 _MAGIC = b"KUPstub1"
-# struct parameters of entry.c: what the symbol fields hold, in their order, and where the code begins.
+# struct parameters of entry.c: what the first fields hold, in their order; how many distances there are, and where the code begins.
 _SYMBOLS = (HOOKED, "memblock", "page_offset_base", "phys_base", "boot_command_line")
-_ENTRY, _PAGES_ENTRY = 48, 56
+_DISTANCES = 10
+_ENTRY = 56
 # files/stub/pages.h
 _STRUCT_PAGE = 64
 _VMEMMAP = "vmemmap_base"
@@ -50,7 +51,7 @@ class Place:
     :ivar room: of the free memory for the code.
     :ivar room_size: its bytes.
     :ivar initialiser: name of who initialises struct pages of reserved memory, if its calls can be redirected.
-    :ivar initialiser_calls: of these call instructions.
+    :ivar initialiser_calls: of these call instructions, one or two.
     """
 
     call: int
@@ -84,17 +85,15 @@ def apply(vmlinux, symbols, place):
             f"The reservation's code begins with {bytes(code[:8])!r}, expected {_MAGIC!r}; install the collection anew."
         )
     distances = [symbols[name] - place.room for name in (*_SYMBOLS, _printk(symbols))]
-    distances += [symbols[name] - place.room for name in (_VMEMMAP, place.initialiser)] if place.initialiser else [0, 0]
-    struct.pack_into("<9i", code, len(_MAGIC), *distances, place.room_size)
+    if place.initialiser:
+        distances += [symbols[name] - place.room for name in (_VMEMMAP, place.initialiser)]
+        distances += [call - place.room for call in place.initialiser_calls]
+    distances += [0] * (_DISTANCES - len(distances))
+    struct.pack_into(f"<{_DISTANCES}ii", code, len(_MAGIC), *distances, place.room_size)
     start = place.room - vmlinux.base
     vmlinux.memory[start : start + len(code)] = code
-    _redirect(vmlinux, place.call, place.room + _ENTRY)
-    for call in place.initialiser_calls:
-        _redirect(vmlinux, call, place.room + _PAGES_ENTRY)
-
-
-def _redirect(vmlinux, call, target):
-    struct.pack_into("<i", vmlinux.memory, call - vmlinux.base + 1, target - (call + 5))
+    distance = place.room + _ENTRY - (place.call + 5)
+    struct.pack_into("<i", vmlinux.memory, place.call - vmlinux.base + 1, distance)
 
 
 def _printk(symbols):

@@ -74,16 +74,21 @@ def called(memory, call):
 def test_patched_in_calls_and_room_only(read):
     changed, after = patched(read(layout="6.4"))
     code = range(ROOM, ROOM + len(_kernelstub.RESERVE))
-    calls = (fakekernel.CALL, *fakekernel.PAGES_CALLS)
-    assert changed <= {at for call in calls for at in range(call + 1, call + 5)} | {*code}
-    # The calls go to the code's entries, and the code finds everything by its distance.
-    assert [called(after, call) for call in calls] == [ROOM + 48, ROOM + 56, ROOM + 56]
-    distances = struct.unpack_from("<9i", after, ROOM + 8)
+    assert changed <= {*range(fakekernel.CALL + 1, fakekernel.CALL + 5), *code}
+    # The call goes to the code's entry, and the code finds everything by its distance.
+    assert called(after, fakekernel.CALL) == ROOM + 56
+    distances = struct.unpack_from("<11i", after, ROOM + 8)
     names = ("e820__memblock_setup", "memblock", "page_offset_base", "phys_base", "boot_command_line", "_printk")
     names += ("vmemmap_base", "reserve_bootmem_region")
     assert [ROOM + distance for distance in distances[:8]] == [fakekernel.symbols()[name] for name in names]
-    assert distances[8] == 0x1F0000
-    assert after[ROOM + 48 : code.stop] == _kernelstub.RESERVE[48:]
+    assert tuple(ROOM + distance for distance in distances[8:10]) == fakekernel.PAGES_CALLS
+    assert distances[10] == 0x1F0000
+    assert after[ROOM + 56 : code.stop] == _kernelstub.RESERVE[56:]
+
+
+def test_where_struct_pages_are_initialised_once_there_is_one_call(read):
+    _changed, after = patched(read(layout="6.4", pages_calls=(0x4020,)))
+    assert struct.unpack_from("<2i", after, ROOM + 40) == (0x4020 - ROOM, 0)
 
 
 @pytest.mark.parametrize(
@@ -102,9 +107,8 @@ def test_patched_in_calls_and_room_only(read):
 def test_struct_pages_are_the_kernels_own_affair_where_it_is_not_as_expected(read, wrong):
     kernel = read(layout="6.4", **wrong)
     assert _kernelimage.describe(kernel)["initialiser"] == ""
-    changed, after = patched(kernel)
-    assert not changed & {*range(0x4000, 0x4100)}
-    assert struct.unpack_from("<9i", after, ROOM + 8)[6:8] == (0, 0)
+    _changed, after = patched(kernel)
+    assert struct.unpack_from("<4i", after, ROOM + 32) == (0, 0, 0, 0)
 
 
 @pytest.mark.parametrize("layout", ["6.4", "7.0"])
