@@ -2,9 +2,9 @@
 
 asker.py HOST PAGES     until a line on standard input; then one line of JSON
 
-It tells that time by its own clock, and when it began and ended by the holder's. One connection lives through all of it. Once it has been silent it hears
-of nothing for as long again, by TCP's retransmission timer; so what tells how long the holder was away are new connections, one
-every INTERVAL.
+It tells that time by its own clock, and when it began and ended by the holder's. One connection lives through all of it. Once it
+has been silent it hears of nothing for as long again, by TCP's retransmission timer; so what tells how long the holder was away are
+new connections, one every INTERVAL.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 """The outage of an update by engine and size, on one node: what grows with the memory, and what does not.
 
 The application holds memory and writes to half of it all the time (holder.py); a client asks it over new connections, and over one that
-lives through all of it (asker.py). Prints for each size and engine the outage that the client saw, with the new kernel's start in between, and leaves
-build/bench/engines.json and engines.png.
+lives through all of it (asker.py). Prints for each engine, kernel and size the outage that the client saw, with the new kernel's start in
+between, as medians where there are several turns, and leaves build/bench/engines.json and engines.png.
 
 The node's clock counts instructions, a nanosecond each, and the answers carry it: the host's pace makes the outage neither longer
 nor shorter (what caches and the TLB do is not seen). Its waits do, for a disk above all, so nothing else should run on the host. The
@@ -20,6 +20,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from statistics import median
 
 REPO = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(REPO / "molecule/lab"))
@@ -149,36 +150,47 @@ def measure(lab, mib, args, kernels):
     return found
 
 
-def lines(sizes):
-    """Return the updates by engine and kernel: (engine, kernel) → list of (MiB, update), by size."""
+def medians(sizes):
+    """Return the updates by engine and kernel, one for each size: (engine, kernel) → {MiB: {name: seconds}}."""
     found = {}
     for mib in sorted(sizes):
+        alike = {}
         for each in sizes[mib]:
-            found.setdefault((each["engine"], each["kernel"]), []).append((mib, each))
+            alike.setdefault((each["engine"], each["kernel"]), []).append(each)
+        for key, updates in alike.items():
+            names = [name for name in updates[0] if name.endswith("_s")]
+            found.setdefault(key, {})[mib] = {name: median(each[name] for each in updates) for name in names}
     return found
+
+
+COLUMNS = {
+    "outage": "outage_s", "on host": "outage_on_host_s", "freeze to kexec": "freeze_to_kexec_s",
+    "to the kernel": "silence_to_kernel_s", "to the answer": "kernel_to_answer_s",
+}  # fmt: skip
 
 
 def table(sizes):
     """Return the figures as a text for a person; ratios are to the same engine and kernel at their smallest size."""
-    rows = [
-        f"{'engine':<8}{'to':<8}{'MiB':>6}{'outage':>9}{'ratio':>7}{'on host':>11}{'freeze to kexec':>17}{'to the kernel':>15}{'to the answer':>15}  wrong"
-    ]
-    for (engine, kernel), updates in sorted(lines(sizes).items()):
-        base = updates[0][1]["outage_s"]
-        for mib, each in updates:
-            rows.append(
-                f"{engine:<8}{kernel[:6]:<8}{mib:>6}{each['outage_s']:>7.2f} s{each['outage_s'] / base:>7.3f}"
-                f"{each['outage_on_host_s']:>9.2f} s{each['freeze_to_kexec_s']:>15.2f} s{each['silence_to_kernel_s']:>13.2f} s"
-                f"{each['kernel_to_answer_s']:>13.2f} s  {each['wrong']}"
-            )
+    rows = [f"{'engine':<8}{'to':<8}{'MiB':>6}{'ratio':>8}" + "".join(f"{title:>17}" for title in COLUMNS)]
+    for (engine, kernel), updates in sorted(medians(sizes).items()):
+        base = next(iter(updates.values()))["outage_s"]
+        for mib, each in updates.items():
+            seconds = "".join(f"{each[name]:>15.2f} s" for name in COLUMNS.values())
+            rows.append(f"{engine:<8}{kernel[:6]:<8}{mib:>6}{each['outage_s'] / base:>8.3f}{seconds}")
     return "\n".join(rows)
+
+
+def table_share(sizes):
+    """Return the largest share of the memory preserved that its table is, over all updates that have one."""
+    kept = [memory for updates in sizes.values() for each in updates for memory in each["memory"].values()]
+    return max((each["table"]["own"] / each["table"]["frames"] for each in kept if each.get("table")), default=0)
 
 
 def plot(sizes, path):
     """Draw the outage over the size, a line for each engine and direction."""
     drawn = {
-        f"{engine} to {kernel[:6]}": [(mib, each["outage_s"]) for mib, each in updates]
-        for (engine, kernel), updates in sorted(lines(sizes).items())
+        f"{engine} to {kernel[:6]}": [(mib, each["outage_s"]) for mib, each in updates.items()]
+        for (engine, kernel), updates in sorted(medians(sizes).items())
     }
     figure.draw(path, drawn, "application, GiB", "outage, s")
 
@@ -201,7 +213,10 @@ def main():
         sys.exit(f"bench: {error}")
     except KeyboardInterrupt:
         sys.exit("bench: interrupted")
-    print(f"\n{table(sizes)}\n{path}")
+    wrong = sum(each["wrong"] for updates in sizes.values() for each in updates)
+    print(
+        f"\n{table(sizes)}\n{wrong} wrong answers; ppp's table is {table_share(sizes):.4%} of the memory preserved\n{path}"
+    )
     plot(sizes, OUT / "engines.png")
 
 

@@ -15,6 +15,8 @@ import re
 import sys
 import tempfile
 
+# Without it each kernel would be refused.
+import elftools  # noqa: F401
 import machine
 import packages
 
