@@ -372,8 +372,8 @@ static void serve_fault(struct server *server, struct task *task, uint64_t addre
 {
 	enum outcome outcome = copy_first(server, task, address);
 
-	handle(server, task, address, outcome == BLOCKED ? BLOCKED : task_fault(&server->installer, task, address));
 	server->chunk = CHUNK_STEP;
+	handle(server, task, address, outcome == BLOCKED ? BLOCKED : task_fault(&server->installer, task, address));
 }
 
 /* Whether pages may be brought in before anybody asks for them: not the owner's frames, while others need what they hold. */
