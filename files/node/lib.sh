@@ -168,22 +168,15 @@ data_now() {
 	fi
 }
 
-# own_weight UNIT PID: its control group, that of the process, gets as much time as before the switch. What restores is to have all of
-# it; an application that is busy would leave nothing for who comes to end the restore.
-own_weight() {
-	IFS=: read -r _ _ group <"/proc/$2/cgroup"
-	while read -r name cpu io; do
+# own_resources UNIT: its control group has the weights and the limits of before the switch. Until it has arrived it has all time, for
+# what restores it and then for its first answers, and no limit of memory. systemd does not always take that back. Nobody is ended for
+# a limit: caches go first, and where that is not enough it waits.
+own_resources() {
+	while read -r name group cpu io max high; do
 		[ "$name" = "$1" ] || continue
-		[ ! -w "/sys/fs/cgroup$group/cpu.weight" ] || echo "$cpu" >"/sys/fs/cgroup$group/cpu.weight" || :
-		[ ! -w "/sys/fs/cgroup$group/io.weight" ] || echo "default $io" >"/sys/fs/cgroup$group/io.weight" || :
-	done <"$plan/weights"
-}
-
-# own_limits UNIT: its control group may have as much memory as before the switch; the restore had no limit. systemd does not always see
-# to that. Nobody is ended for it: caches go first, and where that is not enough the limit waits.
-own_limits() {
-	while read -r name group max high; do
-		{ [ "$name" = "$1" ] && [ -w "$group/memory.max" ]; } || continue
+		[ ! -w "$group/cpu.weight" ] || echo "$cpu" >"$group/cpu.weight" || :
+		[ ! -w "$group/io.weight" ] || echo "default $io" >"$group/io.weight" || :
+		[ -w "$group/memory.max" ] || continue
 		echo "$max" >"$group/memory.high"
 		read -r current <"$group/memory.current"
 		if [ "$max" = max ] || [ "$current" -le "$max" ]; then
@@ -192,7 +185,7 @@ own_limits() {
 			echo "kup: $1 has $current bytes, more than its MemoryMax=$max, which holds again when it is restarted" >&2
 		fi
 		echo "$high" >"$group/memory.high"
-	done <"$plan/limits"
+	done <"$plan/resources"
 }
 
 # flowing: whether memory of a restored unit is still to come

@@ -14,8 +14,8 @@ record says so. Nothing of it is in /etc: once the record moves on, a ``systemct
     boot/N/last-pid   the highest process id in use: the new boot counts from there
     boot/N/tries-UNIT which boots have tried to restore it, a letter for each: n the new kernel, o the old one (files/node/restore)
     boot/N/frames     engine ppp: where the kept page frames are (`_frames.load`)
-    boot/N/weights    for each unit its name, CPU and IO weight (cgroups): it has others while it is being restored
-    boot/N/limits     for each unit its name, control group, memory.max and memory.high: it has none while it is being restored
+    boot/N/resources  for each unit its name, control group, weights (CPU, IO) and limits of memory (max, high), others than which
+                      it has while it is being restored
     boot/N/hold.nft   the packets to hold
     boot/N/links      interfaces of the saved connections: hardware address, name, modules
     boot/N/addresses  what to give them, for ``ip -batch``
@@ -72,8 +72,7 @@ class Plan:
             make_directory(self.directory + part)
         if frames:
             _put(f"{self.directory}/frames", frames)
-        _put(f"{self.directory}/weights", "".join(f"{part.unit.name} {_weights(part.unit)}\n" for part in parts))
-        _put(f"{self.directory}/limits", "".join(f"{part.unit.name} {_limits(part.unit)}\n" for part in parts))
+        _put(f"{self.directory}/resources", "".join(f"{part.unit.name} {_resources(part.unit)}\n" for part in parts))
         sockets = [socket for part in parts for socket in part.findings.sockets]
         self._bound = _network.bound(sockets)
         network_is_ours = self._links(sockets)
@@ -116,16 +115,13 @@ def _put(path, text, mode=0o600):
         stream.write(text)
 
 
-def _weights(unit):
-    """CPU and IO weight of a unit; the kernel's default where it has none of its own."""
-    values = (unit.properties[name] for name in ("CPUWeight", "IOWeight"))
-    return " ".join(value if value.isdigit() and int(value) <= HEAVIEST else "100" for value in values)
-
-
-def _limits(unit):
-    """A unit's control group, its memory.max and memory.high, as the kernel takes them."""
+def _resources(unit):
+    """A unit's control group, its weights (the kernel's default where it has none of its own), and its limits as the kernel takes them."""
     group = f"{CGROUPS}{unit.cgroup}"
-    return " ".join([group, *(read_text(f"{group}/memory.{name}", "max") for name in ("max", "high"))])
+    values = (unit.properties[name] for name in ("CPUWeight", "IOWeight"))
+    weights = [value if value.isdigit() and int(value) <= HEAVIEST else "100" for value in values]
+    limits = [read_text(f"{group}/memory.{name}", "max") for name in ("max", "high")]
+    return " ".join([group, *weights, *limits])
 
 
 def _unit_file(directory, name, text, wanted_by=None):
@@ -259,7 +255,7 @@ OnFailure=kup-restore-failed.service
 
 [Service]
 Type=oneshot
-# The applications may be busy.
+# The applications may be busy, and are as heavy until this is over.
 CPUWeight={HEAVIEST}
 IOWeight={HEAVIEST}
 ExecStart=/bin/sh {RUNTIME}/arrived

@@ -119,13 +119,15 @@ def test_a_boot_that_cannot_be_counted_still_tries(tmp_path):
         ("100 90", 101, ("infinite", "90"), "a.service has 101 bytes, more than its MemoryMax=100"),
     ],
 )
-def test_limits_come_back_after_a_restore(tmp_path, limits, current, after, said):
+def test_weights_and_limits_come_back_after_a_restore(tmp_path, limits, current, after, said):
     for name, text in (("max", "infinite"), ("high", "infinite"), ("current", current)):
         (tmp_path / f"memory.{name}").write_text(f"{text}\n")
-    (tmp_path / "limits").write_text(f"b.service /gone 1 2\na.service {tmp_path} {limits}\n")
-    shell = f"{LIBRARY.read_text()}\nplan={tmp_path}\nown_limits a.service"
+    (tmp_path / "cpu.weight").write_text("10000\n")
+    (tmp_path / "resources").write_text(f"b.service /gone 7 7 1 2\na.service {tmp_path} 50 100 {limits}\n")
+    shell = f"{LIBRARY.read_text()}\nplan={tmp_path}\nown_resources a.service"
     result = subprocess.run(["sh", "-ec", shell], check=True, capture_output=True, text=True)
     assert tuple((tmp_path / f"memory.{name}").read_text().strip() for name in ("max", "high")) == after
+    assert (tmp_path / "cpu.weight").read_text() == "50\n"
     assert said in result.stderr
     assert bool(said) == bool(result.stderr)
 
