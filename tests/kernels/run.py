@@ -15,8 +15,6 @@ import re
 import sys
 import tempfile
 
-# Without it each kernel would be refused.
-import elftools  # noqa: F401
 import machine
 import packages
 
@@ -183,6 +181,8 @@ def main():
     wanted = packages.wanted()
     newest = {(package.series, package.is_cloud): package for package in wanted}
     first = packages.image(newest[FIRST, True], options.cache)
+    # What this machine lacks would be each kernel's refusal.
+    _kernelimage.read(first)
     options.cache.mkdir(parents=True, exist_ok=True)
     init = options.cache / "init"
     machine.build_init(init)
