@@ -82,11 +82,15 @@ end_units() {
 	done
 }
 
-# weigh SERVICE WEIGHT: how much of the processor and of the disks the node's own service may have, against others
+# share GROUP CPU IO: how much of the processor and of the disks a control group may have, against others
+share() {
+	[ ! -w "$1/cpu.weight" ] || echo "$2" >"$1/cpu.weight" || :
+	[ ! -w "$1/io.weight" ] || echo "default $3" >"$1/io.weight" || :
+}
+
+# weigh SERVICE WEIGHT: the same for the node's own service
 weigh() {
-	group=/sys/fs/cgroup/system.slice/$1
-	[ ! -w "$group/cpu.weight" ] || echo "$2" >"$group/cpu.weight" || :
-	[ ! -w "$group/io.weight" ] || echo "default $2" >"$group/io.weight" || :
+	share "/sys/fs/cgroup/system.slice/$1" "$2" "$2"
 }
 
 # hugepages_back: put the node's setting of huge pages back
@@ -168,15 +172,19 @@ data_now() {
 	fi
 }
 
-# own_resources UNIT: its control group has the weights and the limits of before the switch. Until it has arrived it has all time, for
-# what restores it and then for its first answers, and no limit of memory. systemd does not always take that back. Nobody is ended for
-# a limit: caches go first, and where that is not enough it waits.
-own_resources() {
-	while read -r name group cpu io max high; do
-		[ "$name" = "$1" ] || continue
-		[ ! -w "$group/cpu.weight" ] || echo "$cpu" >"$group/cpu.weight" || :
-		[ ! -w "$group/io.weight" ] || echo "default $io" >"$group/io.weight" || :
-		[ -w "$group/memory.max" ] || continue
+# weights UNIT [WEIGHT]: its control group's share of the processor and of the disks: WEIGHT, or that of before the switch. systemd does
+# not always take back what was set for the restore.
+weights() {
+	while read -r name group cpu io _; do
+		[ "$name" != "$1" ] || share "$group" "${2-$cpu}" "${2-$io}"
+	done <"$plan/resources"
+}
+
+# limits UNIT: its control group has the limits of memory of before the switch; the restore had none. For who has all of its memory: the
+# rest is charged as well. Nobody is ended for it: caches go first, and where that is not enough the limit waits.
+limits() {
+	while read -r name group _ _ max high; do
+		{ [ "$name" = "$1" ] && [ -w "$group/memory.max" ]; } || continue
 		echo "$max" >"$group/memory.high"
 		read -r current <"$group/memory.current"
 		if [ "$max" = max ] || [ "$current" -le "$max" ]; then
@@ -186,6 +194,15 @@ own_resources() {
 		fi
 		echo "$high" >"$group/memory.high"
 	done <"$plan/resources"
+}
+
+# own_resources: all units have what they had before the switch, but for a limit that waits for memory; files/node/flowed sees to that
+own_resources() {
+	for unit in $UNITS; do
+		weigh "kup-paged-$unit.service" 100
+		weights "$unit" || :
+		[ -e "$run/$unit.flowing" ] || limits "$unit" || :
+	done
 }
 
 # flowing: whether memory of a restored unit is still to come

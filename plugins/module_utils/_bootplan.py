@@ -40,7 +40,14 @@ from ._units import HEAVIEST, show
 _ORDERING = "After|Before|Wants|Requires|Requisite|BindsTo|PartOf|Upholds|DefaultDependencies|JoinsNamespaceOf"
 _CONDITIONS = r"Condition\w+|Assert\w+|OnFailure|OnSuccess|StartLimit\w+|RequiresMountsFor|WantsMountsFor"
 _EXECUTION = r"Exec\w+|Type|PIDFile|Restart\w*|TimeoutStartSec|TimeoutSec|StandardInput|StandardOutput|StandardError"
-_DROPPED = re.compile(rf"^\s*({_ORDERING}|{_CONDITIONS}|{_EXECUTION}|WatchdogSec|NotifyAccess|GuessMainPID)\s*=")
+# A restore has others, for which these are other names.
+_RESOURCES = r"Memory(Max|High|Limit)|Startup\w+"
+_DROPPED = re.compile(
+    rf"^\s*({_ORDERING}|{_CONDITIONS}|{_EXECUTION}|{_RESOURCES}|WatchdogSec|NotifyAccess|GuessMainPID)\s*="
+)
+
+# Where our own are, while an update is under way.
+_GENERATED = "/run/systemd/generator"
 
 # What a restore itself waits for, and targets that are waited for by what a mount needs.
 _NEEDED = ("systemd-remount-fs.service", "local-fs.target", "local-fs-pre.target", "swap.target")
@@ -167,7 +174,7 @@ ExecStart=/bin/sh {RUNTIME}/early
 
 
 def restored_text(definition):
-    """A unit's own text without what would order it late or start it afresh; sections and limits stay."""
+    """A unit's own text without what would order it late, start it afresh or limit its memory; sections and other limits stay."""
     kept, dropping = [], False
     for line in definition.splitlines():
         dropped = dropping or bool(_DROPPED.match(line))
@@ -225,7 +232,7 @@ ExecStopPost=+/bin/sh {RUNTIME}/restore-failed at-once
     make_directory(drop_ins)
     # What is in the drop-ins is in the text above already: hide them.
     for drop_in in unit.properties["DropInPaths"].split():
-        if os.path.basename(os.path.dirname(drop_in)) == f"{unit.name}.d":
+        if os.path.basename(os.path.dirname(drop_in)) == f"{unit.name}.d" and not drop_in.startswith(_GENERATED):
             os.symlink("/dev/null", f"{drop_ins}/{os.path.basename(drop_in)}")
     # Those of `systemctl set-property` are still seen, as their directory comes before this one. The last by name counts.
     _unit_file(

@@ -49,12 +49,12 @@ compared every byte of every frame, and what the kernel says of its struct page.
 *start* is the time from the jump to the first process of the new kernel, the reservation of all these frames included; *stock*
 is that of the distribution's own image on the same machine, loaded in the same way and without any frames (newest kernel of a
 series only); then their ratio. Time is counted in the machine's instructions, a nanosecond each: no other work beside it shows.
-*copies* are blocks of 2 MiB among the frames, whose struct pages are copies of their first; "-" is a kernel that
-initialises all by itself.
+*blocks* are whole ones of 2 MiB among the frames, for whose struct pages the calls were redirected; "-" is a kernel that keeps
+its own.
 *text*, *place* and *direct map* say that KASLR chose another virtual address, another physical address and another
 base of the direct map than without it.
 
-| kernel | package | packed | symbols | room | frames right / wrong | copies | start | stock | ratio | KASLR | verdict |
+| kernel | package | packed | symbols | room | frames right / wrong | blocks | start | stock | ratio | KASLR | verdict |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 """
 

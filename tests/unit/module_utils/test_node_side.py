@@ -132,6 +132,10 @@ TimeoutStopSec=9
 Restart=always
 RestartSec=3
 LimitNOFILE=4096
+MemoryMax=1G
+MemoryLimit=1G
+StartupCPUWeight=7
+MemorySwapMax=0
 PrivateTmp=true
 StandardError=inherit
 
@@ -143,7 +147,7 @@ WantedBy=multi-user.target
 def test_a_unit_keeps_its_limits_and_loses_what_starts_it_afresh_or_late():
     assert _bootplan.restored_text(UNIT) == (
         "[Unit]\nDescription=memcached daemon\nDocumentation=man:memcached(1)\n\n[Service]\n"
-        "Environment=A=1 \\\n  B=2\nTimeoutStopSec=9\nLimitNOFILE=4096\nPrivateTmp=true\n\n"
+        "Environment=A=1 \\\n  B=2\nTimeoutStopSec=9\nLimitNOFILE=4096\nMemorySwapMax=0\nPrivateTmp=true\n\n"
         "[Install]\nWantedBy=multi-user.target\n"
     )
 

@@ -120,16 +120,32 @@ def test_a_boot_that_cannot_be_counted_still_tries(tmp_path):
     ],
 )
 def test_weights_and_limits_come_back_after_a_restore(tmp_path, limits, current, after, said):
-    for name, text in (("max", "infinite"), ("high", "infinite"), ("current", current)):
-        (tmp_path / f"memory.{name}").write_text(f"{text}\n")
-    (tmp_path / "cpu.weight").write_text("10000\n")
-    (tmp_path / "resources").write_text(f"b.service /gone 7 7 1 2\na.service {tmp_path} 50 100 {limits}\n")
-    shell = f"{LIBRARY.read_text()}\nplan={tmp_path}\nown_resources a.service"
-    result = subprocess.run(["sh", "-ec", shell], check=True, capture_output=True, text=True)
+    result = own_resources(tmp_path, limits, current)
     assert tuple((tmp_path / f"memory.{name}").read_text().strip() for name in ("max", "high")) == after
     assert (tmp_path / "cpu.weight").read_text() == "50\n"
     assert said in result.stderr
     assert bool(said) == bool(result.stderr)
+
+
+def test_a_limit_waits_for_memory_that_is_still_to_come(tmp_path):
+    (tmp_path / "a.service.flowing").touch()
+    own_resources(tmp_path, "100 90", 10)
+    assert (tmp_path / "memory.max").read_text() == "infinite\n"
+    assert (tmp_path / "cpu.weight").read_text() == "50\n"
+
+
+def own_resources(folder, limits, current):
+    """Give a.service, whose control group is the folder, back what it had, by files/node/lib.sh."""
+    for name, text in (
+        ("memory.max", "infinite"),
+        ("memory.high", "infinite"),
+        ("memory.current", current),
+        ("cpu.weight", 10000),
+    ):
+        (folder / name).write_text(f"{text}\n")
+    (folder / "resources").write_text(f"b.service /gone 7 7 1 2\na.service {folder} 50 100 {limits}\n")
+    shell = f"{LIBRARY.read_text()}\nplan={folder} run={folder} UNITS=a.service\nown_resources"
+    return subprocess.run(["sh", "-ec", shell], check=True, capture_output=True, text=True)
 
 
 @pytest.mark.parametrize("text", ["PHASE=great", "COLOUR=red", "no line", "PHASE=trial phase"])
