@@ -180,9 +180,9 @@ def table(sizes):
     return "\n".join(rows)
 
 
-def table_share(sizes):
+def table_share(updates):
     """Return the largest share of the memory preserved that its table is, over all updates that have one."""
-    kept = [memory for updates in sizes.values() for each in updates for memory in each["memory"].values()]
+    kept = [memory for each in updates for memory in each["memory"].values()]
     return max((each["table"]["own"] / each["table"]["frames"] for each in kept if each.get("table")), default=0)
 
 
@@ -213,10 +213,9 @@ def main():
         sys.exit(f"bench: {error}")
     except KeyboardInterrupt:
         sys.exit("bench: interrupted")
-    wrong = sum(each["wrong"] for updates in sizes.values() for each in updates)
-    print(
-        f"\n{table(sizes)}\n{wrong} wrong answers; ppp's table is {table_share(sizes):.4%} of the memory preserved\n{path}"
-    )
+    updates = [each for found in sizes.values() for each in found]
+    print(f"\n{table(sizes)}\n{len(updates)} updates, {sum(each['wrong'] for each in updates)} wrong answers")
+    print(f"the table of frames is at most {table_share(updates):.4%} of the memory preserved\n{path}")
     plot(sizes, OUT / "engines.png")
 
 
