@@ -40,7 +40,7 @@ from ._units import HEAVIEST, show
 _ORDERING = "After|Before|Wants|Requires|Requisite|BindsTo|PartOf|Upholds|DefaultDependencies|JoinsNamespaceOf"
 _CONDITIONS = r"Condition\w+|Assert\w+|OnFailure|OnSuccess|StartLimit\w+|RequiresMountsFor|WantsMountsFor"
 _EXECUTION = r"Exec\w+|Type|PIDFile|Restart\w*|TimeoutStartSec|TimeoutSec|StandardInput|StandardOutput|StandardError"
-# A restore has others, for which these are other names.
+# A restore has limits of memory and weights of its own; these would set them by another name.
 _RESOURCES = r"Memory(Max|High|Limit)|Startup\w+"
 _DROPPED = re.compile(
     rf"^\s*({_ORDERING}|{_CONDITIONS}|{_EXECUTION}|{_RESOURCES}|WatchdogSec|NotifyAccess|GuessMainPID)\s*="

@@ -57,6 +57,7 @@ def jump(kernels, init, words, cpu="max", processors=1, memory_mb=MEMORY_MB, dev
     :param is_counted: time in the machine is its instructions, a nanosecond each: the same on every host.
     :returns: (what was said: key → value, with lists for "log", "warning" and "failed"; the console as text).
     """
+    threads = "single" if is_counted else "multi"
     following = ()
     for image, files in reversed(kernels):
         extra = [(path.name, 0o100600, path.read_bytes()) for path in files]
@@ -67,12 +68,7 @@ def jump(kernels, init, words, cpu="max", processors=1, memory_mb=MEMORY_MB, dev
         first.write_bytes(initrd)
         command = [
             *("nice", "-n", "19", "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none"),
-            *(
-                "-accel",
-                f"tcg,thread={'single' if is_counted else 'multi'},tb-size=256",
-                "-cpu",
-                f"{cpu},{CPU_WITHOUT}",
-            ),
+            *("-accel", f"tcg,thread={threads},tb-size=256", "-cpu", f"{cpu},{CPU_WITHOUT}"),
             *(("-icount", "shift=0,sleep=off") if is_counted else ()),
             *("-smp", str(processors), "-m", str(memory_mb), "-no-reboot", *devices),
             *("-serial", "stdio", "-kernel", str(kernels[0][0]), "-initrd", str(first)),

@@ -5,17 +5,10 @@
 #include <string.h>
 
 #include "../../files/stub/pages.h"
+#include "../check.h"
 
 #define PAGE 4096ull
 #define FRAMES 4096u /* 16 MiB */
-
-#define CHECK(what)                                                                                                        \
-	do {                                                                                                                   \
-		if (!(what)) {                                                                                                     \
-			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #what);                                             \
-			abort();                                                                                                       \
-		}                                                                                                                  \
-	} while (0)
 
 static struct memblock_region memory_regions[2];
 static struct memblock memblock = {.memory = {.regions = memory_regions}};

@@ -12,20 +12,13 @@
 
 #include "../../files/stub/reserve.h"
 #include "../../files/stub/xxh64.h"
+#include "../check.h"
 
 #define PAGE 4096u
 #define FRAMES 16384u /* 64 MiB */
 #define LOWEST 4096u  /* frames below 16 MiB are never used for the array */
 
 enum { HOLE, FREE, RESERVED };
-
-#define CHECK(what)                                                                                                        \
-	do {                                                                                                                   \
-		if (!(what)) {                                                                                                     \
-			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #what);                                             \
-			abort();                                                                                                       \
-		}                                                                                                                  \
-	} while (0)
 
 static char *memory;
 static struct memblock_region memory_regions[128], reserved_regions[128];

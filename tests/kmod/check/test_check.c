@@ -10,17 +10,10 @@
 #include <stdio.h>
 
 #include "session.h"
+#include "../../check.h"
 
 #define NONCE 0x1234567890abcdefull
 #define TABLES 3000
-
-#define CHECK(what)                                                                                                        \
-	do {                                                                                                                   \
-		if (!(what)) {                                                                                                     \
-			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #what);                                             \
-			abort();                                                                                                       \
-		}                                                                                                                  \
-	} while (0)
 
 struct page frames[FRAMES];
 char *memory;
