@@ -201,7 +201,7 @@ own_resources() {
 	for unit in $UNITS; do
 		weigh "kup-paged-$unit.service" 100
 		weights "$unit" || :
-		[ -e "$run/$unit.flowing" ] || limits "$unit" || :
+		{ [ -e "$run/$unit.flowing" ] && [ ! -e "$run/$unit.flowed" ]; } || limits "$unit" || :
 	done
 }
 

@@ -132,6 +132,10 @@ def test_a_limit_waits_for_memory_that_is_still_to_come(tmp_path):
     own_resources(tmp_path, "100 90", 10)
     assert (tmp_path / "memory.max").read_text() == "infinite\n"
     assert (tmp_path / "cpu.weight").read_text() == "50\n"
+    # All is there, and who brought it in may have looked before the applications had arrived.
+    (tmp_path / "a.service.flowed").touch()
+    own_resources(tmp_path, "100 90", 10)
+    assert (tmp_path / "memory.max").read_text() == "100\n"
 
 
 def own_resources(folder, limits, current):
