@@ -344,10 +344,10 @@ def wanted(args):
 
 
 def run_slice(args):
-    """Returns how many faults had a consequence that they must not have."""
+    """Returns what must not have come of faults: sentences."""
     seed = args.seed if args.seed is not None else random.randrange(1 << 32)
     random.seed(seed)
-    left, until, bad, node = wanted(args), time.monotonic() + 60 * args.minutes, 0, None
+    left, until, bad, node = wanted(args), time.monotonic() + 60 * args.minutes, [], None
     out = REPO / "build" / args.lab
     out.mkdir(parents=True, exist_ok=True)
     if args.sample and not left:
@@ -366,11 +366,12 @@ def run_slice(args):
                 result = inject(node, case, seconds)
             except (LabError, subprocess.TimeoutExpired) as error:
                 result = {"fired": True, "phase": "lost", "data": None, "wrong": [str(error)]}
-            say(f"{case.name}: {result['phase']}, {result.get('data')}, {'; '.join(result['wrong']) or 'right'}")
+            outcome = f"{case.name}: {result['phase']}, {result.get('data')}, {'; '.join(result['wrong']) or 'right'}"
+            say(outcome)
             if not args.sample:
                 keep({**case.as_dict(), **result, "seed": seed})
             if result["wrong"]:
-                bad += 1
+                bad.append(f"{outcome} (seed {seed})")
                 keep_consoles(args.lab, out)
                 node.keep_evidence(out / case.name.replace(" ", "_").replace("/", "_"))
             if result["wrong"] or case.fault in cases.SPOILING:
@@ -380,8 +381,8 @@ def run_slice(args):
             try:
                 say(f"an update without a fault: nobody could connect for {usable(node, case.engine)} s")
             except (LabError, subprocess.TimeoutExpired) as error:
-                say(f"after {case.name}: {error}")
-                bad += 1
+                bad.append(f"after {case.name}: {error}")
+                say(bad[-1])
                 if not args.sample:
                     keep({**case.as_dict(), **result, "wrong": [f"no further update: {error}"], "seed": seed})
     finally:
@@ -411,7 +412,11 @@ def main():
         if args.table:
             page.write(results())
             return 0
-        return 1 if run_slice(args) else 0
+        bad = run_slice(args)
+        # Once more at the end, which is what is kept of a long output.
+        for outcome in bad:
+            say(outcome)
+        return 1 if bad else 0
     except LabError as error:
         sys.exit(f"faults: {error}")
     except KeyboardInterrupt:
