@@ -1178,7 +1178,7 @@ int serve(const struct serve_options *options)
 	struct server server = { .options = options,	 .images_dir = -1, .store_dir = -1,   .epoll = -1,
 				 .listener = -1,	 .connection = -1, .chunk = CHUNK_STEP };
 	struct sigaction child = { .sa_handler = on_child };
-	int code = EXIT_FAILED;
+	int code;
 
 	server.start = seconds_now();
 	/* To be stopped before the end would leave the application without its pages. */
@@ -1188,6 +1188,8 @@ int serve(const struct serve_options *options)
 	sigaction(SIGCHLD, &child, NULL);
 	installer_init(&server.installer);
 	notify_received(receive_descriptors, &server);
+	/* The first one that cannot begin has nobody to lose: the restore is to fail at once, not to wait for one that can. */
+	code = server.received_count ? EXIT_FAILED : EXIT_NOT_RESTORED;
 	server.epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (server.epoll < 0) {
 		fail_errno("no epoll descriptor");

@@ -11,7 +11,7 @@ POINTS = (*OLD_KERNEL, "boot", *NEW_KERNEL)
 # systemd's ordering of the unit that strikes; the others look for their moment by themselves.
 ORDER = {
     "early": "DefaultDependencies=no\nBefore=kup-early.service",
-    "attached": "DefaultDependencies=no\nAfter=kup-early.service\nBefore=patterns.service",
+    "attached": "DefaultDependencies=no\nAfter=kup-early.service\nBefore=kup-paged-patterns.service patterns.service",
 }
 # Seconds after the point, at random up to so many.
 SPREAD = {"checkpointing": 1.0, "boot": 2.0, "restoring": 1.0, "flowing": 0.3, "trial": 1.0}
