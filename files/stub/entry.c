@@ -9,8 +9,6 @@
 #include "pages.h"
 #include "reserve.h"
 
-#define PAGE 4096ull
-
 /* __START_KERNEL_map: phys_base is the difference between a kernel address and its physical address, less this */
 #define KERNEL_MAP 0xffffffff80000000ull
 

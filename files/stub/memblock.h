@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define PAGE 4096ull
+
 struct memblock_region {
 	uint64_t base;
 	uint64_t size;

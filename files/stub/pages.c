@@ -3,7 +3,6 @@
 
 #include "reserve.h"
 
-#define PAGE 4096ull
 /* What belongs to one block of page mobility (pageblock_order), so to one zone, and one node. */
 #define BLOCK (2ull << 20)
 

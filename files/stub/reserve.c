@@ -10,7 +10,6 @@
 #include "words.h"
 #include "xxh64.h"
 
-#define PAGE 4096ull
 #define RUNS_PER_PAGE (PAGE / 8)
 #define FRAMES (1ull << 40) /* 52 bits of physical address */
 

@@ -7,7 +7,6 @@
 #include "../../files/stub/pages.h"
 #include "../check.h"
 
-#define PAGE 4096ull
 #define FRAMES 4096u /* 16 MiB */
 
 static struct memblock_region memory_regions[2];

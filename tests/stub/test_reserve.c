@@ -14,7 +14,6 @@
 #include "../../files/stub/xxh64.h"
 #include "../check.h"
 
-#define PAGE 4096u
 #define FRAMES 16384u /* 64 MiB */
 #define LOWEST 4096u  /* frames below 16 MiB are never used for the array */
 
