@@ -16,6 +16,8 @@ ENGINE  ?= auto
 # Debian 13's own CRIU cannot dump sockets on 7.2; the others' fit their kernels.
 CRIU    ?= $(if $(filter 13,$(RELEASE)),next,release)
 SCENARIO ?=
+BENCH   ?= engines
+OPTIONS ?=
 
 venv := $(abspath $(or $(KUP_VENV),build/venv))
 
@@ -37,7 +39,7 @@ help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo "  demo and lab take NODES=$(NODES) MEM=$(MEM) CPUS=$(CPUS) RELEASE=$(RELEASE) FROM=$(FROM) TO=$(TO) CRIU=$(CRIU);"
-	@echo "  demo also KEYS=$(KEYS) ENGINE=$(ENGINE); vm takes SCENARIO=NAME for one of them."
+	@echo "  demo also KEYS=$(KEYS) ENGINE=$(ENGINE); vm takes SCENARIO=NAME for one of them; bench BENCH=$(BENCH)."
 
 .PHONY: demo
 demo: lab-tools ## update a fleet of virtual machines under load, from one kernel to another
@@ -50,6 +52,10 @@ test: lab-tools ## lint, unit tests, package and virtual machine scenarios
 .PHONY: torture
 torture: lab-tools ## inject faults into updates for half an hour, go on where the last time ended, and write the table of all
 	@status=0; $(venv)/bin/python tests/faults/run.py || status=$$?; $(venv)/bin/python tests/faults/run.py --table; exit $$status
+
+.PHONY: bench
+bench: lab-tools ## measure by bench/BENCH.py, with its OPTIONS; nothing else should run on this machine
+	@python bench/$(BENCH).py $(OPTIONS)
 
 .PHONY: lint
 lint: tools ## all linters, among them every sanity test
