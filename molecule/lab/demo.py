@@ -54,7 +54,12 @@ def demonstrate(args):
             loads = load.stop()
         say("comparing every key")
         merged = outcome.merge(list(lab.machines), report, loads, load.verify(args.keys))
-    merged["lab"] = lab.record["image"] | {"nodes": args.nodes, "cpus": args.cpus, "mem_mib": lab.record["mem"]}
+    merged["lab"] = lab.record["image"] | {
+        "nodes": args.nodes,
+        "cpus": args.cpus,
+        "mem_mib": lab.record["mem"],
+        "cmdline": lab.record["cmdline"],
+    }
     merged["rollout"]["exit_code"] = code
     path = OUT / "report.json"
     path.write_text(json.dumps(merged, indent=2) + "\n", encoding="utf-8")

@@ -137,6 +137,7 @@ def up(args):
         "mem": args.mem,
         "cpus": args.cpus,
         "memcached_mib": args.memcached or args.mem * 6 // 10,
+        "cmdline": os.environ.get("KUP_LAB_CMDLINE", ""),
         "image": facts,
         "nodes": [nodes.describe(number + 1) for number in range(args.nodes)],
     }
@@ -147,7 +148,7 @@ def up(args):
     lab = Lab(args.name)
     network.create(args.name, record["nodes"])
     for machine in lab.machines.values():
-        nodes.make_disk(base, machine.disk, machine.node, record["memcached_mib"], key)
+        nodes.make_disk(base, machine.disk, machine.node, record["memcached_mib"], key, record["cmdline"])
         lab.start(machine)
     inventory.write(state / "inventory.yml", state, args.name, record["nodes"])
     for machine in lab.machines.values():

@@ -21,6 +21,18 @@ def describe(number):
     }
 
 
+# A cold start's menu as update-grub has made it, and what the next one makes it of.
+_GRUB, _GRUB_WORDS = "/boot/grub/grub.cfg", "/etc/default/grub.d/node.cfg"
+
+
+def _boot_files(grub_cfg, words):
+    """Return the files that add WORDS to the command line of every kernel."""
+    return {
+        _GRUB: re.sub(r"^(\s*linux\s.*)$", lambda line: f"{line[1].rstrip()} {words}", grub_cfg, flags=re.M),
+        _GRUB_WORDS: f'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX {words}"\n',
+    }
+
+
 def _files(node, memcached_conf, memcached_mib, public_key):
     """Return {path in the node: text}."""
     return {
@@ -36,12 +48,17 @@ def _files(node, memcached_conf, memcached_mib, public_key):
     }  # fmt: skip
 
 
-def make_disk(base, path, node, memcached_mib, public_key):
-    """Copy the image BASE to PATH and personalise it; debugfs writes into ext4 without a mount."""
+def make_disk(base, path, node, memcached_mib, public_key, words):
+    """Copy the image BASE to PATH and personalise it; debugfs writes into ext4 without a mount.
+
+    WORDS: for the kernels' command line, may be none.
+    """
     run("cp", "--sparse=always", "--reflink=auto", base, path)
     device = f"{path}?offset={layout.ROOT_START}"
     conf = run("debugfs", "-R", "cat /etc/memcached.conf", device)
     files = _files(node, conf, memcached_mib, public_key)
+    if words:
+        files |= _boot_files(run("debugfs", "-R", f"cat {_GRUB}", device), words)
     with tempfile.TemporaryDirectory() as scratch:
         commands = []
         for number, (target, text) in enumerate(files.items()):
