@@ -113,6 +113,9 @@ static int release(void __user *argument)
 
 static int rearm(void)
 {
+	/* Who goes back and is refused by kexec tries again. */
+	if (session.state == KUP_PPP_REARMED)
+		return 0;
 	if (session.state != KUP_PPP_ATTACHED)
 		return -EBUSY;
 	/* The table is as if it were new since it was attached. */
@@ -259,6 +262,8 @@ static int __init start(void)
 		if (error)
 			return error;
 	}
+	/* Nobody else is at work on it before it is whole. */
+	down_write(&session_lock);
 	error = misc_register(&device);
 	if (session.state == KUP_PPP_ATTACHED) {
 		/* Without the device nobody could bind or release; another try finds the frames still reserved. */
@@ -273,6 +278,7 @@ static int __init start(void)
 			session.table->state = 0;
 		}
 	}
+	up_write(&session_lock);
 	return error;
 }
 

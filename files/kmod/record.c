@@ -134,7 +134,10 @@ static int append_row(struct kup_session *session, struct area *area, u32 task, 
 	return 0;
 }
 
-/* The page to keep for one that lies where nothing can be kept; takes over the reference. NULL: no memory. */
+/*
+ * The page to keep for one that lies where nothing can be kept; takes over the reference. NULL: no memory. What was copied is held up to
+ * DROP: given back, its frame could come to hold another page, which would be taken for the copied one.
+ */
 static struct page *move(struct kup_session *session, struct page *page)
 {
 	unsigned long frame = page_to_pfn(page);
@@ -144,21 +147,21 @@ static struct page *move(struct kup_session *session, struct page *page)
 		return page;
 	copy = xa_load(&session->copies, frame);
 	if (copy) {
+		put_page(page);
 		get_page(copy);
-	} else {
-		copy = kup_alloc(session, 0);
-		if (copy) {
-			copy_highpage(copy, page);
-			if (xa_err(xa_store(&session->copies, frame, copy, GFP_KERNEL))) {
-				put_page(copy);
-				copy = NULL;
-			} else {
-				session->moved++;
-			}
+		return copy;
+	}
+	copy = kup_alloc(session, 0);
+	if (copy) {
+		copy_highpage(copy, page);
+		if (!xa_err(xa_store(&session->copies, frame, copy, GFP_KERNEL))) {
+			session->moved++;
+			return copy;
 		}
+		put_page(copy);
 	}
 	put_page(page);
-	return copy;
+	return NULL;
 }
 
 static pmd_t *find_pmd(struct mm_struct *mm, unsigned long address)
@@ -192,7 +195,8 @@ static int judge(struct page *page, struct page *whose, u32 flags)
 		return -EFAULT;
 	if (flags & KUP_PPP_RECORD_EXCLUSIVE && !PageAnonExclusive(whose))
 		return -EFAULT;
-	return folio_maybe_dma_pinned(page_folio(page)) ? -EBUSY : 0;
+	/* Only what is one process's alone is ever pinned; of a small page that hundreds share, the references look like a pin. */
+	return PageAnonExclusive(whose) && folio_maybe_dma_pinned(page_folio(page)) ? -EBUSY : 0;
 }
 
 static int judge_entry(pte_t pte, u32 flags)
@@ -499,6 +503,8 @@ void kup_drop(struct kup_session *session)
 {
 	struct kup_table *table = session->table;
 	u64 frame = table->owner[KUP_OWNER_FIRST], i;
+	unsigned long copied;
+	struct page *copy;
 	u32 extent;
 
 	/* Nobody may take it for a table any more, wherever the page goes. */
@@ -515,6 +521,8 @@ void kup_drop(struct kup_session *session)
 			__free_page(pfn_to_page(kup_run_first(table->extent[extent]) + i));
 	__free_page(virt_to_page(table));
 	kup_free_rejected(session);
+	xa_for_each(&session->copies, copied, copy)
+		put_page(pfn_to_page(copied));
 	xa_destroy(&session->copies);
 	memset(session, 0, sizeof(*session));
 }

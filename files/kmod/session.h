@@ -27,7 +27,7 @@ struct kup_session {
 	unsigned int keep_outs;
 	u64 keep_out[KUP_PPP_KEEP_OUT_MAX][2]; /* frames, the second is behind */
 	struct list_head rejected;             /* page->private: order */
-	struct xarray copies;                  /* frame in keep_out -> page that it was copied to */
+	struct xarray copies;                  /* frame in keep_out, held -> page that it was copied to */
 	u64 *last_page;                        /* of the list of owners */
 	unsigned int last_used;                /* words of it */
 

@@ -105,7 +105,10 @@ def load(record, target):
     """See `_engine_criu.load`."""
     kernels = {record["KERNEL_OLD"], record["KERNEL_NEW"]}
     word = _crashkernel.words(record, target)
-    return _frames.load(target, kernels, word, _crashkernel.piece(_kexec.place(record["KERNEL_OLD"])) if word else 0)
+    resident = sum(Unit(name).rss for name in record.units)
+    return _frames.load(
+        target, kernels, resident, word, _crashkernel.piece(_kexec.place(record["KERNEL_OLD"])) if word else 0
+    )
 
 
 def seal(parts):
@@ -113,7 +116,7 @@ def seal(parts):
     task = 0
     for part in parts:
         task = part.keep(task)
-    table = _frames.complete()
+    table = _frames.complete(sum(part.unit.rss for part in parts))
     _check_copies(table)
     for part in parts:
         part.table = table

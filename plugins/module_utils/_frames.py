@@ -22,6 +22,8 @@ from ._run import run
 _IMAGE = "patched"
 # What the next kernel's memory management needs before it can use what the old kernel has left; and page tables.
 _BESIDE = 16 << 20
+# How many runs of frames the next kernel has room for in its list of reserved memory: so many, and one for every two pages.
+_RUNS, _PAGES_A_RUN, _PAGE = 50000, 2, 4096
 # Where memory for a crash kernel lies, and to what it is aligned.
 _LOW, _ALIGNMENT = 4 << 30, 16 << 20
 
@@ -48,10 +50,11 @@ def stage(release):
     return True
 
 
-def load(target, others, more="", piece=0):
+def load(target, others, resident, more="", piece=0):
     """Begin to keep frames, and load the kernel ``target`` so that it will know them.
 
     :param others: releases of kernels that may have to be started with the same frames.
+    :param resident: bytes of the applications' memory.
     :param more: words for its command line.
     :param piece: bytes of memory that it should find in one piece, below 4 GiB.
     :returns: a text for the shell in the next boot: where they are, and where kernels may be loaded.
@@ -60,9 +63,10 @@ def load(target, others, more="", piece=0):
     drop()  # of a switch that was killed
     _module.load(_kexec.place(_kernels.running()))
     images = [f"{_kexec.place(release)}/{_IMAGE}" for release in {target, *others}]
-    needed = max(_loadwindow.size(image, _kexec.initrd(os.path.dirname(image))) for image in images)
+    runs = _most_runs(resident)
+    needed = max(_loadwindow.size(image, _kexec.initrd(os.path.dirname(image)), runs) for image in images)
     first, last = _loadwindow.emptiest(_loadwindow.ram(), needed + _BESIDE)
-    keep_out = [(first, last)]
+    keep_out = [(first, last), *((start, end - 1) for start, end in _loadwindow.transient())]
     if piece:
         low = [(start, min(end, _LOW)) for start, end in _loadwindow.without(_loadwindow.ram(), (first, last))]
         with contextlib.suppress(KupError):  # none is so large: it may find one above
@@ -75,9 +79,23 @@ def load(target, others, more="", piece=0):
     return f"TABLE='{table}'\nWINDOW='{' '.join(window)}'\n"
 
 
-def complete():
-    """Complete the table of all frames that were kept; returns what the module says of it, a dict."""
-    return _paged.ask("layout")
+def complete(resident):
+    """Complete the table of all frames that were kept; returns what the module says of it, a dict.
+
+    :param resident: bytes of the applications' memory, as for `load`.
+    :raises KupError: they are so scattered that the next kernel may not find room for the list of them.
+    """
+    table = _paged.ask("layout")
+    if table["runs"] > _most_runs(resident):
+        raise KupError(
+            f"The {table['frames']} page frames lie in {table['runs']} pieces, of which the next kernel can reserve "
+            f"{_most_runs(resident)}; use the engine foam."
+        )
+    return table
+
+
+def _most_runs(resident):
+    return _RUNS + resident // _PAGE // _PAGES_A_RUN
 
 
 def drop():

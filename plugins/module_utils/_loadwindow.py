@@ -44,6 +44,13 @@ def ram(iomem="/proc/iomem"):
     return ranges
 
 
+def transient(iomem="/proc/iomem"):
+    """Ranges [start, end) of memory that a driver has added (virtio-mem, dax): no next kernel has it when it starts."""
+    with open(iomem, encoding="ascii") as stream:
+        found = re.findall(r"^\s*([0-9a-f]+)-([0-9a-f]+) : System RAM \(", stream.read(), re.M)
+    return [(int(start, 16), int(end, 16) + 1) for start, end in found]
+
+
 def size(image, initrd=None, runs=0):
     """Bytes that a window needs for the patched ``image`` and the ``initrd`` (paths).
 

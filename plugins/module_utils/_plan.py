@@ -57,8 +57,8 @@ def _list_of_units(units):
     for unit in units:
         if not isinstance(unit, str):
             raise KupError(f"kup_units has the element {unit!r}, expected the name of a service.")
-        _units.full_name(unit)
-    twice = sorted({unit for unit in units if units.count(unit) > 1})
+    names = [_units.full_name(unit) for unit in units]
+    twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise KupError(f"kup_units names {twice[0]} more than once, expected each service once.")
 

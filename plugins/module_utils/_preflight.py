@@ -7,11 +7,12 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 
 from . import _bootloader, _criu, _engines, _filesystems, _kernels, _kexec, _movable, _record
 from ._errors import KupError
-from ._paths import STATE
+from ._paths import RUNTIME, STATE
 from ._units import Unit
 
 #: What the node needs: command → Debian package.
@@ -20,6 +21,12 @@ PACKAGES = {"criu": "criu", "kexec": "kexec-tools", "nft": "nftables", "ip": "ip
 # The rest is for what the application allocates meanwhile.
 _IMAGES_FACTOR = 1.3
 _KERNELS_BYTES = 200 << 20
+
+# What would be another word, or another path, in a unit file.
+_UNFIT = re.compile(r"[\s%$\"'\\]")
+# struct sockaddr_un; and what the directory of a unit's last checkpoint is called below kup_images_dir, but for its name.
+_SOCKET_PATH = 107
+_CHECKPOINT = "/20260101T000000/99-{}/lazy-pages.socket"
 
 
 def examine(selector, unit_names, images, engine, backstop, owner):
@@ -35,8 +42,11 @@ def examine(selector, unit_names, images, engine, backstop, owner):
         be used, or None), ``engine_reasons`` (why no better one), ``phase``.
     :raises KupError: the arguments themselves are wrong.
     """
-    if not os.path.isabs(images):
-        raise KupError(f"The images directory is {images!r}, expected an absolute path; correct kup_images_dir.")
+    if not os.path.isabs(images) or _UNFIT.search(images):
+        raise KupError(
+            f"The images directory is {images!r}, expected an absolute path without blanks, quotes, backslashes, % and $; "
+            "correct kup_images_dir."
+        )
     target = _kernels.choose(selector)
     package = None if target else _kernels.package(selector)
     wanted = target or (package or "")[len("linux-image-") :]
@@ -70,6 +80,13 @@ def examine(selector, unit_names, images, engine, backstop, owner):
                 problems += [text for unit in movable for text in _engines.ENGINES[chosen].unit_obstacles(unit)]
             except KupError as error:
                 problems.append(str(error))
+        problems += filter(None, [_long_path(images, unit["unit"]) for unit in units] if chosen != "criu" else [])
+        # The initramfs, or the kernel, has mounted these two before systemd asks its generators.
+        if os.stat(_filesystems.existing(RUNTIME)).st_dev not in {os.stat(path).st_dev for path in ("/", "/usr")}:
+            problems.append(
+                f"{RUNTIME} is neither on the root file system nor on that of /usr, and the next boot needs it before any other is "
+                "mounted; put /usr/local there."
+            )
         if os.stat(_filesystems.existing(STATE)).st_dev != os.stat("/").st_dev:
             problems.append(
                 f"{STATE} is not on the root file system, where the next boot looks for it before any other is mounted; "
@@ -119,6 +136,16 @@ def _free(path):
     return shutil.disk_usage(_filesystems.existing(path)).free
 
 
+def _long_path(images, name):
+    path = images + _CHECKPOINT.format(name)
+    if len(path) <= _SOCKET_PATH:
+        return None
+    return (
+        f"The page daemon's socket {path} would have {len(path)} characters, expected at most {_SOCKET_PATH}; "
+        "set kup_images_dir to a shorter path, or use the engine criu."
+    )
+
+
 def judge_unit(name):
     """Verdict for one unit: movable or not, and each obstacle."""
     unit = Unit(name)
@@ -128,6 +155,14 @@ def judge_unit(name):
     if state != "loaded":
         verdict["problems"] = [
             f"Unit {unit.name} is {state} on this node, expected one that exists; correct kup_units."
+        ]
+    elif unit.properties["Id"] != unit.name:
+        verdict["problems"] = [
+            f"{unit.name} is another name of {unit.properties['Id']}, which would be started beside what is restored; write that in kup_units."
+        ]
+    elif _UNFIT.search(unit.name):
+        verdict["problems"] = [
+            f"Unit {unit.name} has a backslash in its name, which units of the next boot cannot pass on; give it a plain name."
         ]
     elif not unit.active:
         verdict["problems"] = [

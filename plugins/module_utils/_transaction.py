@@ -144,14 +144,15 @@ def commit(dry=False):
     # Whoever commits without the gate's judgement has what it would have refused.
     data = "fresh" if forgetful(record) else None
     _crashkernel.disarm(record)  # first: what panics from here on is not to be taken back
-    run(["systemctl", "stop", "kup-deadline.timer", "kup-deadline.service"])
-    run(["systemctl", "stop", "kup-watch.timer", "kup-watch.service"], check=False)  # there is none if it is not wanted
-    # The tries of one may be used up, and one that is ended has failed.
-    run(["systemctl", "reset-failed", "kup-deadline.service", "kup-watch.service", "kup-crash.service"], check=False)
     _panic.put_back(record["PANIC"])  # before the boot loader's default is the new kernel
     _bootloader.unpin(record["KERNEL_NEW"])
     _timeline.mark("committed")
     _record.advance(record, "committed", data=data)
+    # Not before: where this ends half-way, the deadline still takes the node back. Meanwhile the lock keeps them out.
+    run(["systemctl", "stop", "kup-deadline.timer", "kup-deadline.service"])
+    run(["systemctl", "stop", "kup-watch.timer", "kup-watch.service"], check=False)  # there is none if it is not wanted
+    # The tries of one may be used up, and one that is ended has failed.
+    run(["systemctl", "reset-failed", "kup-deadline.service", "kup-watch.service", "kup-crash.service"], check=False)
     clean_up(record)
     return True
 

@@ -20,6 +20,7 @@ HEAVIEST = 10000
 _NAME = re.compile(r"^[A-Za-z0-9:_.\\@-]+\.service$")
 
 _PROPERTIES = (
+    "Id",
     "LoadState",
     "ActiveState",
     "SubState",

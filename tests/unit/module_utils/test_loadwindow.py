@@ -27,6 +27,19 @@ def test_memory_of_a_machine(tmp_path):
         _loadwindow.ram(str(path))
 
 
+def test_memory_that_a_driver_has_added(tmp_path):
+    path = tmp_path / "iomem"
+    path.write_text(
+        "00100000-7fffffff : System RAM\n"
+        "  01000000-01ffffff : Kernel code\n"
+        "140000000-14fffffff : virtio0\n"
+        "  140000000-147ffffff : System RAM (virtio_mem)\n"
+        "180000000-1bfffffff : System RAM (kmem)\n"
+    )
+    assert _loadwindow.transient(str(path)) == [(0x140000000, 0x148000000), (0x180000000, 0x1C0000000)]
+    assert _loadwindow.ram(str(path)) == [(0x100000, 0x80000000)]
+
+
 def test_size(tmp_path):
     image, initrd = tmp_path / "image", tmp_path / "initrd"
     image.write_bytes(bytes(0x260) + struct.pack("<I", 60 * MIB) + bytes(100))

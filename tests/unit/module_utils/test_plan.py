@@ -85,6 +85,7 @@ def test_what_is_no_list_of_services_is_refused(units):
 
 def test_a_service_named_twice_is_refused():
     assert "more than once" in refusal(units=["memcached", "memcached"])
+    assert "more than once" in refusal(units=["memcached", "memcached.service"])
 
 
 def test_an_unknown_engine_is_refused_with_those_there_are():

@@ -93,12 +93,13 @@ def machine(monkeypatch, tmp_path):
     monkeypatch.setattr(_frames._module, "load", lambda directory: called.append(["insmod", directory]))
     monkeypatch.setattr(_frames._loadwindow, "ram", lambda: [(0x1000000, 0x40000000)])
     monkeypatch.setattr(_frames._loadwindow, "occupied", lambda window: 0)
+    monkeypatch.setattr(_frames._loadwindow, "transient", lambda: [(0x50000000, 0x50002000)])
     monkeypatch.setattr(_frames._kexec, "unload", lambda: None)
     monkeypatch.setattr(_frames, "run", called.append)
 
     def ask(*words):
         called.append(list(words))
-        return {"table": "0x5000,0x77"}
+        return {"table": "0x5000,0x77", "frames": 300000, "runs": 150000}
 
     monkeypatch.setattr(_frames._paged, "ask", ask)
     for release, size in (("6.12.1", 0x2000000), ("7.2.1", 0x3000000)):
@@ -110,17 +111,25 @@ def machine(monkeypatch, tmp_path):
 
 
 def test_the_window_is_kept_free_and_has_room_for_either_kernel(machine, tmp_path):
-    text = _frames.load("7.2.1", {"6.12.1", "7.2.1"})
+    text = _frames.load("7.2.1", {"6.12.1", "7.2.1"}, 1 << 30)
     insmod, begin, kexec = machine
     assert insmod == ["insmod", f"{tmp_path}/6.12.1"]
     start, end = (int(part, 16) for part in begin[2].split("-"))
     assert begin[:2] == ["begin", "--keep-out"]
-    assert end - start >= 0x3000000 and start >= 0x1000000 and end <= 0x40000000
+    # For either kernel, and its list of what is kept: at 24 bytes, 50000 runs and one for every two pages.
+    assert end - start >= 0x3000000 + 24 * (50000 + (1 << 17)) and start >= 0x1000000 and end <= 0x40000000
+    assert begin[3:] == ["--keep-out", "50000000-50002000"]
     window = f"--kexec-syscall --mem-min={start:#x} --mem-max={end - 1:#x}"
     assert kexec[1:4] == window.split()
     assert kexec[-1] == "--command-line=quiet kup_ppp.table=0x5000,0x77"
     # What the next boot's shell reads.
     assert text == f"TABLE='0x5000,0x77'\nWINDOW='{window}'\n"
+
+
+def test_more_pieces_than_the_next_kernel_has_room_for_are_refused(machine):
+    assert _frames.complete(200000 * 4096)["runs"] == 150000
+    with pytest.raises(KupError, match="300000 page frames lie in 150000 pieces.*reserve 149999; use the engine foam"):
+        _frames.complete(199998 * 4096)
 
 
 def test_the_module_is_built_again_only_if_something_has_changed(monkeypatch, tmp_path):
