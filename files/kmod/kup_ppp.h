@@ -4,9 +4,9 @@
  *
  * Old kernel:	BEGIN, RECORD once or more for each task, LAYOUT, then kexec. DROP undoes all three.
  * New kernel:	the module parameter table=0xADDRESS,0xNONCE attaches the table; BIND for each task while all tasks are
- *		stopped; START, and they may run; then RELEASE. Those that wait for pages while they run get them by FILL;
- *		HAND_OVER once they run, RELEASE when they have them all. Before START: REARM, and kexec to a kernel with
- *		the same two numbers. A panic before START leaves a table that the next kernel takes, one after it does not.
+ *		stopped; SEAL, and they may run; then RELEASE. Those that wait for pages while they run get them by FILL;
+ *		HAND_OVER once they run, RELEASE when they have them all. Before SEAL: REARM, and kexec to a kernel with
+ *		the same two numbers. A panic before SEAL leaves a table that the next kernel takes, one after it does not.
  *
  * Addresses are in bytes and multiples of 4096; an end is the first byte behind. Fields called `zero` must be 0.
  */
@@ -121,7 +121,7 @@ enum kup_ppp_state {
 	KUP_PPP_LAID_OUT,
 	KUP_PPP_ATTACHED,
 	KUP_PPP_REARMED,
-	KUP_PPP_STARTED,
+	KUP_PPP_SEALED,
 	KUP_PPP_RUNNING, /* after HAND_OVER */
 };
 
@@ -146,7 +146,7 @@ struct kup_ppp_status {
 #define KUP_PPP_REARM _IO('K', 0x56)
 #define KUP_PPP_STATUS _IOR('K', 0x57, struct kup_ppp_status)
 /* The tasks are about to run: from here on no kernel takes the table again. EBUSY: BIND has not been possible. */
-#define KUP_PPP_START _IO('K', 0x5a)
+#define KUP_PPP_SEAL _IO('K', 0x5a)
 /*
  * The tasks run, nothing goes back: what they have got is theirs alone from now on, and so is what FILL gives them. Until then, or
  * RELEASE, it can be neither reclaimed nor migrated. EBUSY.

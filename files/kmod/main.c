@@ -89,7 +89,7 @@ static int fill(void __user *argument)
 
 	if (copy_from_user(&value, argument, sizeof(value)))
 		return -EFAULT;
-	if (session.state != KUP_PPP_ATTACHED && session.state < KUP_PPP_STARTED)
+	if (session.state != KUP_PPP_ATTACHED && session.state < KUP_PPP_SEALED)
 		return -EBUSY;
 	error = kup_fill(&session, &value);
 	return copy_to_user(argument, &value, sizeof(value)) ? -EFAULT : error;
@@ -124,18 +124,18 @@ static int rearm(void)
 	return 0;
 }
 
-static int started(void)
+static int seal(void)
 {
 	if (session.state != KUP_PPP_ATTACHED)
 		return -EBUSY;
 	session.table->state = KUP_TABLE_RESERVED ^ session.table->nonce;
-	session.state = KUP_PPP_STARTED;
+	session.state = KUP_PPP_SEALED;
 	return 0;
 }
 
 static int hand_over(void)
 {
-	if (session.state != KUP_PPP_STARTED)
+	if (session.state != KUP_PPP_SEALED)
 		return -EBUSY;
 	kup_hand_over(&session);
 	return 0;
@@ -198,8 +198,8 @@ static long control(struct file *file, unsigned int command, unsigned long argum
 	case KUP_PPP_REARM:
 		error = rearm();
 		break;
-	case KUP_PPP_START:
-		error = started();
+	case KUP_PPP_SEAL:
+		error = seal();
 		break;
 	case KUP_PPP_HAND_OVER:
 		error = hand_over();
@@ -246,7 +246,7 @@ static int parse_table(u64 *address, u64 *nonce)
 	return kstrtou64(first, 16, address) || kstrtou64(comma + 1, 16, nonce) ? -EINVAL : 0;
 }
 
-static int __init start(void)
+static int __init load(void)
 {
 	u64 address, nonce;
 	int error = kup_compat_init();
@@ -273,7 +273,7 @@ static int __init start(void)
 			hold();
 			/*
 			 * The digest does not cover it. A kernel that takes over from a panic takes the table as if it were new, up to
-			 * START.
+			 * SEAL.
 			 */
 			session.table->state = 0;
 		}
@@ -282,13 +282,13 @@ static int __init start(void)
 	return error;
 }
 
-static void __exit end(void)
+static void __exit unload(void)
 {
 	misc_deregister(&device);
 }
 
-module_init(start);
-module_exit(end);
+module_init(load);
+module_exit(unload);
 MODULE_DESCRIPTION("Applications' page frames across a change of the kernel");
 MODULE_AUTHOR("the kup.fleet authors");
 MODULE_VERSION(KUP_PPP_VERSION);

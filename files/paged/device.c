@@ -52,7 +52,7 @@ int device_begin(const char *const *keep_out, size_t number)
 
 static int print_status(int device)
 {
-	static const char *const states[] = { "idle", "recording", "laid-out", "attached", "rearmed", "started", "running" };
+	static const char *const states[] = { "idle", "recording", "laid-out", "attached", "rearmed", "sealed", "running" };
 	struct kup_ppp_status status;
 
 	if (ioctl(device, KUP_PPP_STATUS, &status))
@@ -76,8 +76,8 @@ static int call(int device, const char *face)
 		return ioctl(device, KUP_PPP_DROP) ? fail_errno("there is nothing to drop") : 0;
 	if (!strcmp(face, "rearm"))
 		return ioctl(device, KUP_PPP_REARM) ? fail_errno("the frames cannot be kept for another kernel") : 0;
-	if (!strcmp(face, "start"))
-		return ioctl(device, KUP_PPP_START) ? fail_errno("the table cannot be made to end here") : 0;
+	if (!strcmp(face, "seal"))
+		return ioctl(device, KUP_PPP_SEAL) ? fail_errno("the table cannot be sealed") : 0;
 	if (!strcmp(face, "hand-over"))
 		return ioctl(device, KUP_PPP_HAND_OVER) ? fail_errno("the frames cannot be handed over") : 0;
 	if (!strcmp(face, "abandon"))

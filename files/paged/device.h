@@ -12,7 +12,7 @@
 int device_open(void);
 
 /*
- * Each face is a call: begin (keep_out: START-END in hex, up to KUP_PPP_KEEP_OUT_MAX), layout, drop, start, hand-over, release, abandon
+ * Each face is a call: begin (keep_out: START-END in hex, up to KUP_PPP_KEEP_OUT_MAX), layout, drop, seal, hand-over, release, abandon
  * (releases what nobody has taken as well), rearm, status.
  * One line of JSON; the exit code.
  */

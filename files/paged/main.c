@@ -25,7 +25,7 @@ static const char usage[] =
 	"  paged keep --images-dir DIR --socket-fd N [--lazy] [--clear-soft-dirty]   the dump\n"
 	"  paged layout | drop                                     after it, or nothing of it\n"
 	"  paged bind --images-dir DIR                             the restored tree stands still\n"
-	"  paged start                                             it is about to run: no other kernel takes the frames now\n"
+	"  paged seal                                              it is about to run: no other kernel takes the frames now\n"
 	"  paged hand-over                                         it runs, and gets its pages by serve --frames\n"
 	"  paged release | abandon | rearm | status                it has all; it never will; another kernel is to try\n";
 
@@ -115,7 +115,7 @@ static int parse(int argc, char **argv, struct arguments *arguments)
 }
 
 /* Those that need no option. */
-static const char *const device_faces[] = { "layout", "drop", "start", "hand-over", "release", "abandon", "rearm", "status" };
+static const char *const device_faces[] = { "layout", "drop", "seal", "hand-over", "release", "abandon", "rearm", "status" };
 
 static int complain(void)
 {

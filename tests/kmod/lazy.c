@@ -182,10 +182,10 @@ void fill_tasks(int device, const pid_t *tasks, void (*when_stopped)(void))
 	stopped = owner.filled;
 	second_time(&owner, &heir);
 	when_stopped();
-	refused(device, KUP_PPP_HAND_OVER, NULL, EBUSY, "HAND_OVER before START");
-	require(!ioctl(device, KUP_PPP_START), "START");
-	refused(device, KUP_PPP_START, NULL, EBUSY, "a second START");
-	refused(device, KUP_PPP_REARM, NULL, EBUSY, "REARM after START");
+	refused(device, KUP_PPP_HAND_OVER, NULL, EBUSY, "HAND_OVER before SEAL");
+	require(!ioctl(device, KUP_PPP_SEAL), "SEAL");
+	refused(device, KUP_PPP_SEAL, NULL, EBUSY, "a second SEAL");
+	refused(device, KUP_PPP_REARM, NULL, EBUSY, "REARM after SEAL");
 	require(!pthread_create(&thread, NULL, serve_faults, &owner), "thread");
 	require(!kill(tasks[0], SIGCONT), "the first task to go on");
 	require(!ioctl(device, KUP_PPP_HAND_OVER), "HAND_OVER");

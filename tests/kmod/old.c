@@ -125,7 +125,7 @@ static void refused_order(int device)
 	refused(device, KUP_PPP_BIND, &bind, EBUSY, "BIND without a table");
 	refused(device, KUP_PPP_RELEASE, &release, EBUSY, "RELEASE without a table");
 	refused(device, KUP_PPP_REARM, NULL, EBUSY, "REARM without a table");
-	refused(device, KUP_PPP_START, NULL, EBUSY, "START without a table");
+	refused(device, KUP_PPP_SEAL, NULL, EBUSY, "SEAL without a table");
 	refused(device, _IO('K', 0x5f), NULL, ENOTTY, "a call that there is not");
 }
 
