@@ -40,7 +40,7 @@ PMEM = "/var/lib/memory-disk"
 # one way, rounds included.
 SYSTEM_MIB = 640
 PMEM_MIB = 256
-ON_NODE = (REPO / "bench/on_node.py", REPO / "files/paged/paged", REPO / "plugins/module_utils/_criustats.py")
+ON_NODE = (REPO / "bench/on_node.py", REPO / "files/paged/paged", REPO / "plugins/module_utils/_criu/stats.py")
 
 
 def arguments():

@@ -22,7 +22,7 @@ import threading
 import time
 
 # Beside this file on the node, as is the page daemon.
-import _criustats
+import stats
 
 PAGED = pathlib.Path(__file__).resolve().parent / "paged"
 PORT = 22122
@@ -134,11 +134,11 @@ class Way:
             directory = self.work / f"round-{number}"
             directory.mkdir(mode=0o700)
             took.append(self._round("pre-dump", pid, directory, number, last=False))
-            frozen.append(_criustats.frozen(directory / "stats-dump"))
+            frozen.append(stats.frozen(directory / "stats-dump"))
         # As an update does it while the application still serves.
         subprocess.run(["sync"], check=True)
         last = self._round("dump", pid, self.images, self.rounds + 1, last=True)
-        return took, frozen, last, _criustats.frozen(self.images / "stats-dump")
+        return took, frozen, last, stats.frozen(self.images / "stats-dump")
 
     def _round(self, verb, pid, directory, number, last):
         words = ["-t", str(pid), "--manage-cgroups=ignore"]
@@ -147,7 +147,7 @@ class Way:
         if self.engine != "foam":
             return criu(verb, directory, *words)
         ours, theirs = socket.socketpair()
-        ours.setsockopt(socket.SOL_SOCKET, 32, 4 << 20)  # as plugins/module_utils/_paged.py does
+        ours.setsockopt(socket.SOL_SOCKET, 32, 4 << 20)  # as plugins/module_utils/_engines/page_daemon.py does
         more = (["--first"] if number == 1 else []) + (["--last", "--images-dir", self.images] if last else [])
         store = subprocess.Popen(
             [PAGED, "store", "--store", self.store, "--socket-fd", str(theirs.fileno()), *more],

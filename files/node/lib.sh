@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Sourced by the shell beside it, in a boot that has an update to finish. No Python here: an interpreter takes longer to
-# start than all of this. The record's format and phases are described in plugins/module_utils/_record.py.
+# start than all of this. The record's format and phases are described in plugins/module_utils/_update/record.py.
 
 # shellcheck disable=SC2034  # used by those that source this
 state=/var/lib/kup
@@ -123,7 +123,7 @@ load_old() {
 }
 
 # calm_down: what is a panic during an update is none after it, nor does one land in the preserved kernel
-# (plugins/module_utils/_panic.py, _crashkernel.py)
+# (plugins/module_utils/_boot/panic.py, crash_kernel.py)
 calm_down() {
 	if [ -n "$CRASHKERNEL" ] && [ "$(uname -r)" = "$KERNEL_NEW" ]; then
 		kexec --load-panic --unload || :

@@ -17,7 +17,7 @@
 
 #define SLOT (2ull << 20)
 
-/* Written by plugins/module_utils/_kernelimage.py: distances are bytes from the start of the protected-mode part. */
+/* Written by plugins/module_utils/_image/image.py: distances are bytes from the start of the protected-mode part. */
 struct parameters {
 	char magic[8];
 	uint32_t kernel;      /* where the kernel lies, on a multiple of 2 MiB */

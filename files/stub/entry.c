@@ -16,7 +16,7 @@
 #define INFO "\001" "6"
 #define ERROR "\001" "3"
 
-/* Read and written by plugins/module_utils/_kernelpatch.py: signed distances from the start of this block. */
+/* Read and written by plugins/module_utils/_image/patch.py: signed distances from the start of this block. */
 struct parameters {
 	char magic[8];
 	int32_t e820__memblock_setup;

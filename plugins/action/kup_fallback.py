@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ansible.module_utils.parsing.convert_bool import boolean
 
-from ansible_collections.kup.fleet.plugins.module_utils import _record
+from ansible_collections.kup.fleet.plugins.module_utils._update import record
 from ansible_collections.kup.fleet.plugins.plugin_utils._wait import WaitingAction
 
 _NOTHING_TO_UNDO = ("fell_back", "aborted", "prepared", "none")
@@ -18,7 +18,7 @@ class ActionModule(WaitingAction):
     _VALID_ARGS = frozenset(("reason", "timeout", "run_id", "committed"))
 
     def follow(self):
-        undone = _record.RETURNABLE if boolean(self._task.args.get("committed", False)) else _record.UNDECIDED
+        undone = record.RETURNABLE if boolean(self._task.args.get("committed", False)) else record.UNDECIDED
         last = self.settle()
         wanted = bool(last) and last.state() in undone
         if wanted:
@@ -33,19 +33,19 @@ class ActionModule(WaitingAction):
         return {**result, "failed": True, "msg": sentence} if sentence else result
 
 
-def _objection(sight, given_up, restarted):
+def _objection(status, given_up, restarted):
     """What is wrong with a node that has come to an end: a sentence, or None."""
-    state, reason = sight.state(), sight.record["REASON"] or "no reason is known"
+    state, reason = status.state(), status.record["REASON"] or "no reason is known"
     if state in _NOTHING_TO_UNDO:
         return None
     if given_up and state == "committed" and restarted:
         return (
-            f"The node restarted on kernel {sight.kernel} before the checkpoint was complete, its units started fresh."
+            f"The node restarted on kernel {status.kernel} before the checkpoint was complete, its units started fresh."
         )
-    if given_up and state in _record.RETURNABLE:
-        return f"The way back was given up, the applications go on with kernel {sight.kernel}: {reason}"
+    if given_up and state in record.RETURNABLE:
+        return f"The way back was given up, the applications go on with kernel {status.kernel}: {reason}"
     if state == "committed":
-        return f"The update to {sight.kernel} is committed, expected a node on trial; take it back with kup_fallback.yml and kup_committed=true."
+        return f"The update to {status.kernel} is committed, expected a node on trial; take it back with kup_fallback.yml and kup_committed=true."
     if state == "interrupted":
         return "A switch was ended while it wrote the checkpoint; look at 'journalctl --unit=kup-switch' on the node."
     return f"The applications lost their state: {reason}"

@@ -12,8 +12,8 @@ import time
 from ansible import context
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.kup.fleet.plugins.module_utils import _plan
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.plugin_utils import _plan
 
 _WANTED = ("kernel", "units", "engine", "rounds_max", "freeze_target", "batches", "max_failed", "watch_interval")
 

@@ -13,9 +13,9 @@ import time
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ansible_collections.kup.fleet.plugins.module_utils import _report
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.modules.kup_report import ARGUMENTS
+from ansible_collections.kup.fleet.plugins.plugin_utils import _report
 
 
 class ActionModule(ActionBase):

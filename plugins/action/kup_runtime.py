@@ -21,6 +21,7 @@ class ActionModule(NodeAction):
 
 
 def _texts(directory):
-    """Files of a directory of this collection: dict name → text."""
-    files = (path for path in (_COLLECTION / directory).iterdir() if path.is_file())
-    return {path.name: path.read_text(encoding="utf-8") for path in files}
+    """Files below a directory of this collection: dict path from there → text."""
+    root = _COLLECTION / directory
+    files = (path for path in root.rglob("*") if path.is_file() and path.suffix != ".pyc")
+    return {str(path.relative_to(root)): path.read_text(encoding="utf-8") for path in files}

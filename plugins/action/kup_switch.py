@@ -14,7 +14,7 @@ class ActionModule(WaitingAction):
     _VALID_ARGS = frozenset(("timeout", "run_id"))
 
     def follow(self):
-        first = self.settle(lambda sight: sight.state() is not None or sight.busy or sight.phase == "switching")
+        first = self.settle(lambda status: status.state() is not None or status.busy or status.phase == "switching")
         if first is None:
             return {**self.outcome(None, "lost"), "failed": True, "msg": f"Nothing was started. {self.lost()}"}
         if first.state() not in (None, "trial"):
@@ -30,21 +30,21 @@ class ActionModule(WaitingAction):
         return {**result, "failed": True, "msg": sentence} if sentence else result
 
 
-def _verdict(sight, restarted):
+def _verdict(status, restarted):
     """(state, what is wrong: a sentence or None) of a node that has come to an end."""
-    state, reason = sight.state(), sight.record["REASON"] or "no reason is known"
+    state, reason = status.state(), status.record["REASON"] or "no reason is known"
     if state == "trial":
         return state, None
     if state == "aborted":
         return state, f"The switch was given up, the applications went on as before: {reason}"
     if state == "fell_back":
-        return state, f"The node is back on kernel {sight.kernel}: {reason}"
+        return state, f"The node is back on kernel {status.kernel}: {reason}"
     if state == "failed":
         return state, f"The applications lost their state: {reason}"
     if state in ("prepared", "interrupted") and restarted:
         return (
             "failed",
-            f"The node restarted on kernel {sight.kernel} before the checkpoint was complete, its units started fresh.",
+            f"The node restarted on kernel {status.kernel} before the checkpoint was complete, its units started fresh.",
         )
     if state == "prepared":
         return "aborted", "The switch did not begin; 'journalctl --unit=kup-switch' on the node says why."

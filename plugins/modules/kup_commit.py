@@ -63,21 +63,22 @@ record:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.kup.fleet.plugins.module_utils import _lock, _record, _transaction
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._update import lock, transaction
+from ansible_collections.kup.fleet.plugins.module_utils._update import record as records
 
 
 def apply(state, owner, check_mode):
-    with _lock.exclusive():
+    with lock.exclusive():
         if state == "released":
-            return _record.release(owner, dry=check_mode)
-        record = _record.load()
-        _record.claim(record, owner)
+            return records.release(owner, dry=check_mode)
+        record = records.load()
+        records.claim(record, owner)
         if state == "committed":
-            return _transaction.commit(dry=check_mode)
+            return transaction.commit(dry=check_mode)
         if state == "forgotten":
-            return _transaction.forget(record, dry=check_mode)
-        return _transaction.clean_up(record, dry=check_mode)
+            return transaction.forget(record, dry=check_mode)
+        return transaction.clean_up(record, dry=check_mode)
 
 
 def main():
@@ -94,7 +95,7 @@ def main():
     )
     try:
         changed = apply(module.params["state"], module.params["run_id"], module.check_mode)
-        record = _record.load()
+        record = records.load()
     except KupError as error:
         module.fail_json(msg=str(error))
     module.exit_json(changed=changed, record=record.as_dict())

@@ -155,8 +155,8 @@ units:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.kup.fleet.plugins.module_utils import _chain
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._update import service
 
 
 def main():
@@ -172,7 +172,7 @@ def main():
     )
     try:
         if not module.check_mode:
-            _chain.go_back(module.params["reason"], module.params["run_id"], module.params["committed"])
+            service.go_back(module.params["reason"], module.params["run_id"], module.params["committed"])
     except KupError as error:
         module.fail_json(msg=str(error))
     module.exit_json(changed=True)

@@ -151,8 +151,8 @@ numbers:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.kup.fleet.plugins.module_utils import _gate, _watch
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._update import gate, watch
 
 COMMANDS = {
     "argv": {"type": "list", "elements": "str", "required": True},
@@ -175,15 +175,15 @@ NUMBERS = {
 
 
 def remember(wanted, check_mode):
-    found = {number["name"]: _gate.read_number(number) for number in wanted["numbers"]}
+    found = {number["name"]: gate.read_number(number) for number in wanted["numbers"]}
     if not check_mode:
-        _gate.remember(found)
-        _watch.keep(wanted)
+        gate.remember(found)
+        watch.keep(wanted)
     return {"failures": [], "numbers": {name: {"before": value, "now": value} for name, value in found.items()}}
 
 
 def judge(wanted):
-    failures, numbers = _gate.judge(**{kind: wanted[kind] for kind in _watch.KINDS})
+    failures, numbers = gate.judge(**{kind: wanted[kind] for kind in watch.KINDS})
     return {"failures": failures, "numbers": numbers}
 
 

@@ -114,8 +114,8 @@ kup:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.kup.fleet.plugins.module_utils import _info
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._update import info
 
 
 def main():
@@ -124,7 +124,7 @@ def main():
         supports_check_mode=True,
     )
     try:
-        facts = _info.gather(module.params["units"])
+        facts = info.gather(module.params["units"])
     except KupError as error:
         module.fail_json(msg=str(error))
     module.exit_json(changed=False, kup=facts)

@@ -136,19 +136,19 @@ obstacle:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.kup.fleet.plugins.module_utils import _kernelimage
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._image import image as kernel_image
 
 
 def work(wanted, check_mode):
-    kernel = _kernelimage.read(wanted["path"])
-    image = _kernelimage.describe(kernel)
-    result = {"changed": False, "image": image, "obstacle": _kernelimage.obstacle(image)}
+    kernel = kernel_image.read(wanted["path"])
+    image = kernel_image.describe(kernel)
+    result = {"changed": False, "image": image, "obstacle": kernel_image.obstacle(image)}
     if wanted["state"] == "patched":
-        result["patched"] = _kernelimage.cached_path(kernel, wanted["cache"])
-        result["changed"] = not _kernelimage.is_cached(result["patched"])
+        result["patched"] = kernel_image.cached_path(kernel, wanted["cache"])
+        result["changed"] = not kernel_image.is_cached(result["patched"])
         if result["changed"] and not check_mode:
-            _kernelimage.write(kernel, result["patched"])
+            kernel_image.write(kernel, result["patched"])
     return result
 
 

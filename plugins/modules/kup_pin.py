@@ -35,20 +35,22 @@ entry:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.kup.fleet.plugins.module_utils import _bootloader, _kernels, _lock, _record
+from ansible_collections.kup.fleet.plugins.module_utils._boot import grub, kernels
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._update import lock
+from ansible_collections.kup.fleet.plugins.module_utils._update import record as records
 
 
 def pin(check_mode):
-    running = _kernels.running()
-    entry = _bootloader.entry(running)
-    record = _record.load()
+    running = kernels.running()
+    entry = grub.entry(running)
+    record = records.load()
     if record.unfinished and record["PHASE"] != "prepared":
         return False, entry
     if check_mode:
-        return not _bootloader.pinned() or _bootloader.default() != entry, entry
-    with _lock.exclusive():
-        return _bootloader.pin(running), entry
+        return not grub.pinned() or grub.default() != entry, entry
+    with lock.exclusive():
+        return grub.pin(running), entry
 
 
 def main():

@@ -179,8 +179,9 @@ phase:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.kup.fleet.plugins.module_utils import _engines, _preflight
+from ansible_collections.kup.fleet.plugins.module_utils._engines import registry
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._update import preflight
 
 
 def main():
@@ -197,12 +198,12 @@ def main():
     )
     wanted = module.params
     try:
-        verdict = _preflight.examine(
+        verdict = preflight.examine(
             wanted["kernel"],
             wanted["units"],
             wanted["images_dir"],
             wanted["engine"],
-            _engines.backstop(wanted["ppp_backstop"]),
+            registry.backstop(wanted["ppp_backstop"]),
             wanted["run_id"],
         )
     except KupError as error:

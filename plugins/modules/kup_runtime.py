@@ -56,13 +56,13 @@ files:
   returned: success
   type: list
   elements: str
-  sample: [/usr/local/lib/kup/kup/_record.py]
+  sample: [/usr/local/lib/kup/kup/_update/record.py]
 """
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.kup.fleet.plugins.module_utils import _runtime
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._update import runtime
 
 
 def main():
@@ -77,9 +77,9 @@ def main():
     )
     wanted = {}
     if module.params["state"] == "present":
-        wanted = _runtime.layout(*(module.params[name] for name in ("library", "node", "kernel_module")))
+        wanted = runtime.layout(*(module.params[name] for name in ("library", "node", "kernel_module")))
     try:
-        files = _runtime.install(wanted, dry=module.check_mode)
+        files = runtime.install(wanted, dry=module.check_mode)
     except (KupError, OSError) as error:
         module.fail_json(msg=str(error))
     module.exit_json(changed=bool(files), files=files)

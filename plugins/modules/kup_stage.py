@@ -139,14 +139,18 @@ engine_reasons:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.kup.fleet.plugins.module_utils import _engines, _kernels, _lock, _record, _transaction, _units
+from ansible_collections.kup.fleet.plugins.module_utils._boot import kernels as node_kernels
+from ansible_collections.kup.fleet.plugins.module_utils._engines import registry
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._system import units
+from ansible_collections.kup.fleet.plugins.module_utils._update import lock, transaction
+from ansible_collections.kup.fleet.plugins.module_utils._update import record as records
 
 
 def stage(wanted, check_mode):
-    backstop = _engines.backstop(wanted["ppp_backstop"])
-    kernels = (_kernels.running(), wanted["kernel"])
-    engine, reasons = _engines.choose(wanted["engine"], wanted["images_dir"], kernels, backstop)
+    backstop = registry.backstop(wanted["ppp_backstop"])
+    kernels = (node_kernels.running(), wanted["kernel"])
+    engine, reasons = registry.choose(wanted["engine"], wanted["images_dir"], kernels, backstop)
     settings = {
         "ENGINE": engine,
         "FREEZE_TARGET": str(wanted["freeze_target"]),
@@ -158,11 +162,11 @@ def stage(wanted, check_mode):
         "COMMIT_TIMEOUT": str(wanted["commit_timeout"]),
         "WATCH_INTERVAL": str(wanted["watch_interval"]),
     }
-    plan = (wanted["kernel"], [_units.full_name(name) for name in wanted["units"]], settings)
+    plan = (wanted["kernel"], [units.full_name(name) for name in wanted["units"]], settings)
     if check_mode:
-        return not _transaction.is_staged(*plan, owner=wanted["run_id"]), reasons
-    with _lock.exclusive():
-        return _transaction.stage(*plan, initramfs=wanted["initramfs"], owner=wanted["run_id"]), reasons
+        return not transaction.is_staged(*plan, owner=wanted["run_id"]), reasons
+    with lock.exclusive():
+        return transaction.stage(*plan, initramfs=wanted["initramfs"], owner=wanted["run_id"]), reasons
 
 
 def main():
@@ -186,7 +190,7 @@ def main():
     )
     try:
         changed, reasons = stage(module.params, module.check_mode)
-        record = _record.load()
+        record = records.load()
     except KupError as error:
         module.fail_json(msg=str(error))
     module.exit_json(changed=changed, record=record.as_dict(), engine_reasons=reasons)

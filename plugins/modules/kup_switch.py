@@ -157,18 +157,19 @@ units:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.kup.fleet.plugins.module_utils import _chain, _lock, _record
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._update import lock, service, unit_names
+from ansible_collections.kup.fleet.plugins.module_utils._update import record as records
 
 
 def start(owner):
-    with _lock.exclusive():
-        record = _record.take(owner) if owner else _record.load()
+    with lock.exclusive():
+        record = records.take(owner) if owner else records.load()
     if record["PHASE"] != "prepared":
         raise KupError(
             f"This node is in phase {record['PHASE'] or 'none'!r}, expected 'prepared'; stage the kernels with kup_stage first."
         )
-    _chain.start(_chain.SWITCH, ["switch"])
+    service.start(unit_names.SWITCH, ["switch"])
     return {"changed": True}
 
 
@@ -183,7 +184,7 @@ def main():
     )
     try:
         if module.params["op"] == "status":
-            result = _chain.status()
+            result = service.status()
         elif module.check_mode:
             result = {"changed": True}
         else:

@@ -18,8 +18,8 @@ import time
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ansible_collections.kup.fleet.plugins.module_utils import _sight
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.plugin_utils import _node_status
 
 _PACE = 0.5  # seconds between two looks
 
@@ -115,18 +115,18 @@ class WaitingAction(ActionBase):
                 self._connection.set_option(name, before[name])
 
     def look(self):
-        """One `Sight` of the node; None if it does not answer.
+        """One `NodeStatus` of the node; None if it does not answer.
 
         :raises KupError: it answers, and its record is broken.
         """
-        sight = self._attempt(
-            _STALE if self._answering else _FRESH, lambda: self._low_level_execute_command(_sight.COMMAND)
+        status = self._attempt(
+            _STALE if self._answering else _FRESH, lambda: self._low_level_execute_command(_node_status.COMMAND)
         )
-        sight = _sight.parse(sight["stdout"]) if sight else None
-        self._answering = sight is not None
-        self._first, self._last = self._first or sight, sight or self._last
-        self._tell(sight.text() if sight else "no answer")
-        return sight
+        status = _node_status.parse(status["stdout"]) if status else None
+        self._answering = status is not None
+        self._first, self._last = self._first or status, status or self._last
+        self._tell(status.text() if status else "no answer")
+        return status
 
     def _attempt(self, seconds, call):
         """Result of ``call``, or None after any error of the connection or ``seconds``."""
@@ -148,12 +148,12 @@ class WaitingAction(ActionBase):
             self._told = text
             Display().display(f"{self._task_vars['inventory_hostname']}: {text}")
 
-    def settle(self, wanted=lambda sight: sight.state() is not None):
-        """Look until ``wanted(sight)``; returns that sight, or None when the time is over."""
+    def settle(self, wanted=lambda status: status.state() is not None):
+        """Look until ``wanted(status)``; returns that status, or None when the time is over."""
         while True:
-            sight = self.look()
-            if sight and wanted(sight):
-                return sight
+            status = self.look()
+            if status and wanted(status):
+                return status
             if time.monotonic() > self._deadline:
                 return None
             time.sleep(_PACE)
@@ -178,24 +178,24 @@ class WaitingAction(ActionBase):
         )
         return answer
 
-    def outcome(self, sight, state):
-        """The result's keys for the end ``state``; ``sight`` is the last one, or None. The keys are always all there."""
-        return {**self._account(sight, state), **(self._status() if sight else {})}
+    def outcome(self, status, state):
+        """The result's keys for the end ``state``; ``status`` is the last one, or None. The keys are always all there."""
+        return {**self._account(status, state), **(self._report() if status else {})}
 
-    def _account(self, sight, state):
+    def _account(self, status, state):
         first = self._first
         return {
             "state": state,
-            "changed": bool(first and sight and first.record != sight.record),
+            "changed": bool(first and status and first.record != status.record),
             "boot_id_before": first.boot_id if first else None,
             "kernel_before": first.kernel if first else None,
-            "boot_id": sight.boot_id if sight else None,
-            "kernel": sight.kernel if sight else None,
-            "record": sight.record.as_dict() if sight else None,
+            "boot_id": status.boot_id if status else None,
+            "kernel": status.kernel if status else None,
+            "record": status.record.as_dict() if status else None,
             **_UNKNOWN,
         }
 
-    def _status(self):
+    def _report(self):
         trouble = ""
         for _attempt in range(_TRIES):
             answer = self._module("kup.fleet.kup_switch", {"op": "status", "timeout": self._seconds()})

@@ -24,7 +24,7 @@ KILLED = {
 }
 # The collection's own programs, by their command lines.
 KILLED_LINES = {
-    "kup._node": OLD_KERNEL,
+    "kup._update.cli": OLD_KERNEL,
     "lib/kup/early": ("early",),
     "lib/kup/restore": ("restoring",),
     "lib/kup/arrived": ("flowing",),

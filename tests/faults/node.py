@@ -20,7 +20,11 @@ import time
 
 sys.path.insert(0, "/usr/local/lib/kup")
 
-from kup import _chain, _errors, _flow, _gate, _kernels, _lock, _record, _transaction, _watch
+from kup import _errors
+from kup._boot import kernels
+from kup._engines import pending_memory
+from kup._update import gate, lock, service, transaction, unit_names, watch
+from kup._update import record as records
 
 UNIT = "patterns.service"
 OWNER = os.environ.get("KUP_OWNER", "faults")
@@ -64,38 +68,38 @@ KEPT = {"record", "record.copy", "kernels", "images", *REPORTED}
 
 def stage(engine, kernel, watch_interval):
     name, _plus, backstop = engine.partition("+")
-    with _lock.exclusive():
+    with lock.exclusive():
         settings = {**SETTINGS, "ENGINE": name, "PPP_BACKSTOP": backstop, "WATCH_INTERVAL": watch_interval}
-        _transaction.stage(kernel, [UNIT], settings, initramfs="auto", owner=OWNER)
-        _watch.keep(CHECKS)
+        transaction.stage(kernel, [UNIT], settings, initramfs="auto", owner=OWNER)
+        watch.keep(CHECKS)
 
 
 def prepare(engine, watch_interval):
     left = leftovers()
-    kernel = next(kernel for kernel in _kernels.installed() if kernel != _kernels.running())
+    kernel = next(kernel for kernel in kernels.installed() if kernel != kernels.running())
     stage(engine, kernel, watch_interval)
     print(json.dumps({"facts": left, "kernel": kernel}))
 
 
 def switch():
-    _chain.start(_chain.SWITCH, ["switch"])
+    service.start(unit_names.SWITCH, ["switch"])
 
 
 def commit():
-    failures, _numbers = _gate.judge(**CHECKS)
+    failures, _numbers = gate.judge(**CHECKS)
     if failures:
-        _chain.go_back(" ".join(failures))
+        service.go_back(" ".join(failures))
         return
-    with _lock.exclusive():
-        _transaction.commit()
+    with lock.exclusive():
+        transaction.commit()
 
 
 def leftovers():
     """What an update could leave behind: a list of lines, made after what one that was undone keeps has been removed."""
-    with contextlib.suppress(_errors.KupError), _lock.exclusive():
-        record = _record.load()
+    with contextlib.suppress(_errors.KupError), lock.exclusive():
+        record = records.load()
         # What could not be brought back, or was cut off, is kept for a person, who has seen enough of it.
-        (_transaction.forget if record["PHASE"] in ("failed", "checkpointing") else _transaction.clean_up)(record)
+        (transaction.forget if record["PHASE"] in ("failed", "checkpointing") else transaction.clean_up)(record)
     return list(facts())
 
 
@@ -114,15 +118,15 @@ def wait():
 
 
 def state():
-    unit, *chain = said("systemctl", "is-active", UNIT, *_chain.UNITS, *ENDS).splitlines()
+    unit, *chain = said("systemctl", "is-active", UNIT, *unit_names.ALL, *ENDS).splitlines()
     try:
-        record = _record.load().as_dict()  # after that: a chain that has ended writes no more
+        record = records.load().as_dict()  # after that: a chain that has ended writes no more
     except _errors.KupError as error:
         record = {"phase": "unreadable", "reason": str(error), "unfinished": True}
     under_way = (
         {"active", "activating", "deactivating"} & set(chain)
         or record["phase"] in ("switching", "returning")
-        or _flow.units()
+        or pending_memory.units()
     )
     return {
         "phase": record["phase"],

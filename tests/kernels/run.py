@@ -20,16 +20,14 @@ import packages
 
 sys.path.insert(0, str(packages.REPO / "build" / "collections"))
 
-from ansible_collections.kup.fleet.plugins.module_utils import (
-    _kernelimage,
-    _kernelstub,
-    _loadwindow,
-)
+from ansible_collections.kup.fleet.plugins.module_utils._boot import load_window
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._image import image as kernel_image
+from ansible_collections.kup.fleet.plugins.module_utils._image import stub
 
 RESULTS = machine.HERE / "results.jsonl"
 TABLE = packages.REPO / "docs" / "kernels.md"
-CODE = hashlib.sha256(_kernelstub.BOOT + _kernelstub.RESERVE).hexdigest()[:16]
+CODE = hashlib.sha256(stub.BOOT + stub.RESERVE).hexdigest()[:16]
 
 # The kernel that jumps into all others: any that has kexec would do.
 FIRST = "6.12"
@@ -69,7 +67,7 @@ def results():
 
 def boot(first, image, init, words, five_level):
     """Jump from the image ``first`` into ``image`` at a random place; returns what was said."""
-    window = _loadwindow.choose(RAM, _loadwindow.size(image) + init.stat().st_size)
+    window = load_window.choose(RAM, load_window.size(image) + init.stat().st_size)
     # Without 5-level page tables a kernel cannot be entered by one that uses them.
     cpu = "max" if five_level else "max,la57=off"
     words = [f"kuptest.window={window[0]:x}-{window[1]:x}", *words]
@@ -110,9 +108,9 @@ def try_one(package, image, first, init, compare):
     row = {"release": package.release, "package": package.version, "suite": package.suite.name, "code": CODE}
     row["date"] = datetime.date.today().isoformat()
     try:
-        kernel = _kernelimage.read(image)
-        row |= _kernelimage.describe(kernel)
-        content = _kernelimage.build(kernel)
+        kernel = kernel_image.read(image)
+        row |= kernel_image.describe(kernel)
+        content = kernel_image.build(kernel)
     except KupError as error:
         return row | {"verdict": "refused", "reason": str(error)}
     with tempfile.TemporaryDirectory(prefix="kup-kernels-") as scratch:
@@ -182,7 +180,7 @@ def main():
     newest = {(package.series, package.is_cloud): package for package in wanted}
     first = packages.image(newest[FIRST, True], options.cache)
     # What this machine lacks would be each kernel's refusal.
-    _kernelimage.read(first)
+    kernel_image.read(first)
     options.cache.mkdir(parents=True, exist_ok=True)
     init = options.cache / "init"
     machine.build_init(init)

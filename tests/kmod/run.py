@@ -19,7 +19,8 @@ import packages
 
 sys.path.insert(0, str(packages.REPO / "build" / "collections"))
 
-from ansible_collections.kup.fleet.plugins.module_utils import _kernelimage, _loadwindow
+from ansible_collections.kup.fleet.plugins.module_utils._boot import load_window
+from ansible_collections.kup.fleet.plugins.module_utils._image import image as kernel_image
 
 HERE = pathlib.Path(__file__).resolve().parent
 # As memory.c lays it out: pages of the first task, of these shared with the second, swapped out when they are recorded,
@@ -113,8 +114,8 @@ def run(case, kernels, init, options):
     ram = [(1 << 20, (options.memory << 20) - (2 << 20))]
     # Each later kernel with what it has to start the next.
     sizes = [sum(path.stat().st_size for path in (image, *files)) for image, files in kernels]
-    biggest = max(_loadwindow.size(image) for image, _files in kernels[1:])
-    window = _loadwindow.choose(ram, biggest + sum(sizes[2:]) + (16 << 20))
+    biggest = max(load_window.size(image) for image, _files in kernels[1:])
+    window = load_window.choose(ram, biggest + sum(sizes[2:]) + (16 << 20))
     words = [f"kuptest.window={window[0]:x}-{window[1]:x}", *CASES[case], *(DEBUG if options.debug else [])]
     with tempfile.TemporaryDirectory(prefix="kup-kmod-") as scratch:
         disk = pathlib.Path(scratch) / "swap"
@@ -157,7 +158,7 @@ def main():
         patched = {}
         for name, (modules, release) in built.items():
             image = pathlib.Path(scratch) / name
-            image.write_bytes(_kernelimage.build(_kernelimage.read(found[release])))
+            image.write_bytes(kernel_image.build(kernel_image.read(found[release])))
             patched[name] = (image, modules)
         for first, second in pairs:
             for case in [options.only] if options.only else CASES:

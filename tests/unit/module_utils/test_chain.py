@@ -4,7 +4,7 @@ import types
 
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils import _chain
+from ansible_collections.kup.fleet.plugins.module_utils._update import service
 
 
 class Locked(Exception):
@@ -18,10 +18,10 @@ def test_only_a_node_that_does_not_go_back_begins(monkeypatch, said, begins):
     def refuse():
         raise Locked
 
-    monkeypatch.setattr(_chain, "run", lambda argv, check: types.SimpleNamespace(stdout=said))
-    monkeypatch.setattr(_chain._lock, "exclusive", refuse)
+    monkeypatch.setattr(service, "run", lambda argv, check: types.SimpleNamespace(stdout=said))
+    monkeypatch.setattr(service.lock, "exclusive", refuse)
     if begins:
         with pytest.raises(Locked):
-            _chain.go_back("a reason")
+            service.go_back("a reason")
     else:
-        _chain.go_back("a reason")
+        service.go_back("a reason")

@@ -4,40 +4,43 @@ import struct
 
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils import _criustats, _engines, _rounds, _smaps
+from ansible_collections.kup.fleet.plugins.module_utils._criu import stats
+from ansible_collections.kup.fleet.plugins.module_utils._engines import registry
+from ansible_collections.kup.fleet.plugins.module_utils._engines import rounds as copy_rounds
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._system import smaps
 
 
 def rounds(*seconds):
     """Rounds of the given lengths, each beginning when the one before has ended."""
     began, found = 0.0, []
     for each in seconds:
-        found.append(_rounds.Round(began, each, 1000, 0.1))
+        found.append(copy_rounds.Round(began, each, 1000, 0.1))
         began += each
     return found, began
 
 
 def test_one_round_tells_nothing_of_what_is_written_meanwhile():
     done, now = rounds(8)
-    assert _rounds.expected_freeze(done, now) is None
-    assert not _rounds.enough(done, 100, now)
+    assert copy_rounds.expected_freeze(done, now) is None
+    assert not copy_rounds.enough(done, 100, now)
 
 
 def test_what_is_written_grows_with_the_time_since_the_last_round_began():
     done, now = rounds(8, 2)
-    assert _rounds.expected_freeze(done, now) == pytest.approx(0.5)
-    assert _rounds.expected_freeze(done, now + 2) == pytest.approx(1.0)
+    assert copy_rounds.expected_freeze(done, now) == pytest.approx(0.5)
+    assert copy_rounds.expected_freeze(done, now + 2) == pytest.approx(1.0)
 
 
 def test_rounds_end_at_the_target():
     done, now = rounds(8, 2)
-    assert _rounds.enough(done, 0.5, now)
-    assert not _rounds.enough(done, 0.49, now)
+    assert copy_rounds.enough(done, 0.5, now)
+    assert not copy_rounds.enough(done, 0.49, now)
 
 
 def test_rounds_end_when_they_get_no_shorter():
     done, now = rounds(8, 7)
-    assert _rounds.enough(done, 0.01, now)
+    assert copy_rounds.enough(done, 0.01, now)
 
 
 def varint(number):
@@ -57,7 +60,7 @@ def statistics(**keywords):
 
 def test_the_frozen_time_is_read_from_criu_s_statistics(tmp_path):
     (tmp_path / "stats-dump").write_bytes(statistics())
-    assert _criustats.frozen(str(tmp_path / "stats-dump")) == pytest.approx(0.091234)
+    assert stats.frozen(str(tmp_path / "stats-dump")) == pytest.approx(0.091234)
 
 
 @pytest.mark.parametrize(
@@ -73,11 +76,11 @@ def test_the_frozen_time_is_read_from_criu_s_statistics(tmp_path):
 )
 def test_statistics_that_do_not_tell(tmp_path, content):
     (tmp_path / "stats-dump").write_bytes(content)
-    assert _criustats.frozen(str(tmp_path / "stats-dump")) is None
+    assert stats.frozen(str(tmp_path / "stats-dump")) is None
 
 
 def test_no_statistics(tmp_path):
-    assert _criustats.frozen(str(tmp_path / "stats-dump")) is None
+    assert stats.frozen(str(tmp_path / "stats-dump")) is None
 
 
 SMAPS = """7f0000000000-7f0000400000 rw-p 00000000 00:00 0
@@ -90,7 +93,7 @@ AnonHugePages:         0 kB
 
 
 def test_only_areas_with_huge_pages_are_split():
-    assert list(_smaps.areas(SMAPS, "AnonHugePages")) == [(0x7F0000000000, 0x7F0000400000, 2048)]
+    assert list(smaps.areas(SMAPS, "AnonHugePages")) == [(0x7F0000000000, 0x7F0000400000, 2048)]
 
 
 class Engine:
@@ -107,28 +110,28 @@ class Engine:
 @pytest.fixture
 def engines(monkeypatch):
     def have(**found):
-        monkeypatch.setattr(_engines, "ENGINES", found)
-        monkeypatch.setattr(_engines, "_AUTOMATIC", tuple(found))
+        monkeypatch.setattr(registry, "ENGINES", found)
+        monkeypatch.setattr(registry, "_AUTOMATIC", tuple(found))
 
     return have
 
 
 def test_auto_takes_the_first_that_works_and_says_why_no_better_one(engines):
     engines(foam=Engine("No."), criu=Engine())
-    assert _engines.choose("auto", "/images", ("6.12", "7.2")) == ("criu", ["Engine foam: No."])
+    assert registry.choose("auto", "/images", ("6.12", "7.2")) == ("criu", ["Engine foam: No."])
 
 
 def test_an_engine_must_work_on_both_kernels(engines):
     engines(foam=Engine(kernels=("7.2",)), criu=Engine())
-    chosen, reasons = _engines.choose("auto", "/images", ("6.12", "7.2"))
+    chosen, reasons = registry.choose("auto", "/images", ("6.12", "7.2"))
     assert (chosen, reasons) == ("criu", ["Engine foam: Kernel 7.2 lacks it."])
 
 
 def test_the_backstop_must_work_as_well(engines):
     engines(ppp=Engine(), foam=Engine("No."))
-    assert _engines.choose("ppp", "/images", ()) == ("ppp", [])
+    assert registry.choose("ppp", "/images", ()) == ("ppp", [])
     with pytest.raises(KupError, match=r"^Engine foam: No\.$"):
-        _engines.choose("ppp", "/images", (), backstop="foam")
+        registry.choose("ppp", "/images", (), backstop="foam")
 
 
 @pytest.mark.parametrize(
@@ -136,10 +139,10 @@ def test_the_backstop_must_work_as_well(engines):
     [("foam", "", 6400), ("criu", "foam", 6400), ("ppp", "", 1200), ("ppp", "foam", 7600)],
 )
 def test_room_for_images_is_what_the_engine_writes(engine, backstop, most):
-    assert _engines.images_bytes(engine, backstop, rss=6400, shmem=1000) == most
+    assert registry.images_bytes(engine, backstop, rss=6400, shmem=1000) == most
 
 
 def test_an_engine_that_was_asked_for_is_used_or_refused(engines):
     engines(foam=Engine("No."), criu=Engine())
     with pytest.raises(KupError, match="Engine foam: No."):
-        _engines.choose("foam", "/images", ())
+        registry.choose("foam", "/images", ())

@@ -8,8 +8,8 @@ import types
 
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils import _gate, _record
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._update import gate, record
 
 
 @contextlib.contextmanager
@@ -48,17 +48,17 @@ def number(port, **more):
 
 def test_a_number_is_read_whole_though_it_comes_in_pieces():
     with serving(answering("STAT items 123456\r\nEND\r\n")) as port:
-        assert _gate.read_number(number(port)) == 123456
+        assert gate.read_number(number(port)) == 123456
 
 
 def test_a_number_at_the_end_of_the_answer():
     with serving(answering("items 42", stay=False)) as port:
-        assert _gate.read_number(number(port)) == 42
+        assert gate.read_number(number(port)) == 42
 
 
 def test_an_answer_without_the_number():
     with serving(answering("ERROR\r\n", stay=False)) as port, pytest.raises(KupError, match="expected a match"):
-        _gate.read_number(number(port))
+        gate.read_number(number(port))
 
 
 @pytest.mark.parametrize("pattern", ["items", "(STAT)", "("])
@@ -67,23 +67,23 @@ def test_a_pattern_that_gives_no_number(pattern):
         serving(answering("STAT items 1\r\n", stay=False)) as port,
         pytest.raises(KupError, match="did not tell items"),
     ):
-        _gate.read_number(number(port, pattern=pattern))
+        gate.read_number(number(port, pattern=pattern))
 
 
 def test_nobody_answers():
     with serving(answering("")) as port:
         pass
     with pytest.raises(KupError, match="did not tell items"):
-        _gate.read_number(number(port))
-    failures, _numbers = _gate.judge([], [port], [], [], [])
+        gate.read_number(number(port))
+    failures, _numbers = gate.judge([], [port], [], [], [])
     assert failures and failures[0].startswith(f"Port {port} does not answer")
 
 
 @pytest.fixture
 def remembered(tmp_path, monkeypatch):
-    monkeypatch.setattr(_gate, "STATE", str(tmp_path))
-    monkeypatch.setattr(_gate, "NUMBERS", str(tmp_path / "numbers.json"))
-    _gate.remember({"items": 100.0})
+    monkeypatch.setattr(gate, "STATE", str(tmp_path))
+    monkeypatch.setattr(gate, "NUMBERS", str(tmp_path / "numbers.json"))
+    gate.remember({"items": 100.0})
 
 
 @pytest.mark.parametrize(
@@ -92,14 +92,14 @@ def remembered(tmp_path, monkeypatch):
 )
 def test_numbers_are_judged_by_their_share(remembered, now, share, passes):
     with serving(answering(f"items {now}\r\n")) as port:
-        failures, numbers = _gate.judge([], [port], [], [], [number(port, at_least=share)])
+        failures, numbers = gate.judge([], [port], [], [], [number(port, at_least=share)])
     assert not failures if passes else "before the switch" in failures[0]
     assert numbers == {"items": {"before": 100, "now": now}}
 
 
 def test_a_number_that_was_not_remembered_is_only_told(remembered):
     with serving(answering("items 1\r\n")) as port:
-        failures, numbers = _gate.judge([], [], [], [], [number(port, name="others")])
+        failures, numbers = gate.judge([], [], [], [], [number(port, name="others")])
     assert not failures
     assert numbers == {"others": {"before": None, "now": 1}}
 
@@ -117,7 +117,7 @@ def test_a_number_that_was_not_remembered_is_only_told(remembered):
     ],
 )
 def test_commands(command, failure):
-    failures, _numbers = _gate.judge([], [], [command], [], [])
+    failures, _numbers = gate.judge([], [], [command], [], [])
     assert failures == [] if failure is None else failure in failures[0]
 
 
@@ -146,26 +146,26 @@ class Web(http.server.BaseHTTPRequestHandler):
 )
 def test_uris(path, expected, failure):
     with serving(Web) as port:
-        failures, _numbers = _gate.judge([], [], [], [{"url": f"http://127.0.0.1:{port}{path}", **expected}], [])
+        failures, _numbers = gate.judge([], [], [], [{"url": f"http://127.0.0.1:{port}{path}", **expected}], [])
     assert failures == [] if failure is None else failure in failures[0]
 
 
 @pytest.mark.parametrize("url", ["no URL", "magic://127.0.0.1/", "http://127.0.0.1:x/"])
 def test_what_is_no_uri(url):
-    failures, _numbers = _gate.judge([], [], [], [{"url": url}], [])
+    failures, _numbers = gate.judge([], [], [], [{"url": url}], [])
     assert failures[0].startswith(f"{url} does not answer")
 
 
 @pytest.mark.parametrize("port", ["memcache", "127.0.0.1:99999"])
 def test_what_is_no_port(port):
-    failures, _numbers = _gate.judge([], [port], [], [], [])
+    failures, _numbers = gate.judge([], [port], [], [], [])
     assert failures[0].startswith(f"Port {port} does not answer")
 
 
 def test_every_failure_is_told():
     with serving(answering("")) as port:
         pass
-    failures, _numbers = _gate.judge([], [port], [{"argv": ["false"]}], [{"url": f"http://127.0.0.1:{port}/"}], [])
+    failures, _numbers = gate.judge([], [port], [{"argv": ["false"]}], [{"url": f"http://127.0.0.1:{port}/"}], [])
     assert len(failures) == 3
 
 
@@ -183,10 +183,10 @@ def test_every_failure_is_told():
 def test_a_unit_that_ended_on_trial_is_told_from_the_restored_one(
     tmp_path, monkeypatch, phase, restored, main_pid, restarts, state, anew
 ):
-    monkeypatch.setattr(_gate, "RUN", str(tmp_path))
-    monkeypatch.setattr(_record, "load", lambda: _record.Record(PHASE=phase))
+    monkeypatch.setattr(gate, "RUN", str(tmp_path))
+    monkeypatch.setattr(record, "load", lambda: record.Record(PHASE=phase))
     if restored:
         (tmp_path / "cache.service.pid").write_text(restored)
     properties = {"NRestarts": restarts, "ActiveState": state}
     unit = types.SimpleNamespace(name="cache.service", main_pid=main_pid, properties=properties)
-    assert _gate.started_anew(unit) == anew
+    assert gate.started_anew(unit) == anew

@@ -7,16 +7,10 @@ import struct
 import fakekernel
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils import (
-    _btf,
-    _bzimage,
-    _kallsyms,
-    _kernelimage,
-    _kernelpatch,
-    _kernelstub,
-    _vmlinux,
-)
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._image import btf, bzimage, kallsyms, patch, stub
+from ansible_collections.kup.fleet.plugins.module_utils._image import image as kernel_image
+from ansible_collections.kup.fleet.plugins.module_utils._image import vmlinux as vmlinux_elf
 
 LAYOUTS = ["5.10", "6.1", "6.4", "6.15", "7.0"]
 ROOM = 0x610000
@@ -27,7 +21,7 @@ def read(tmp_path):
     def reader(**wrong):
         path = tmp_path / "vmlinuz"
         path.write_bytes(fakekernel.image(**wrong))
-        return _kernelimage.read(str(path))
+        return kernel_image.read(str(path))
 
     return reader
 
@@ -35,14 +29,14 @@ def read(tmp_path):
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_symbols_of_every_layout(layout):
     wanted = fakekernel.symbols()
-    found = _kallsyms.parse(fakekernel.memory(layout), fakekernel.BASE)
+    found = kallsyms.parse(fakekernel.memory(layout), fakekernel.BASE)
     assert found.layout == {"6.1": "5.10"}.get(layout, layout)
     assert len(found) == len(wanted)
     assert {name: found[name] - fakekernel.BASE for name in wanted} == wanted
 
 
 def test_symbol_that_is_not_there_or_not_alone():
-    found = _kallsyms.Symbols("7.0", ["one", "two", "two", "three", "three"], [16, 32, 48, 64, 64])
+    found = kallsyms.Symbols("7.0", ["one", "two", "two", "three", "three"], [16, 32, 48, 64, 64])
     assert found["one"] == 16 and found["three"] == 64 and found.end_of("one") == 32
     with pytest.raises(KupError, match="no symbol four"):
         found["four"]
@@ -52,7 +46,7 @@ def test_symbol_that_is_not_there_or_not_alone():
 
 @pytest.mark.parametrize("compression", ["lz4", "xz", "zstd"])
 def test_every_compression(read, compression):
-    image = _kernelimage.describe(read(compression=compression))
+    image = kernel_image.describe(read(compression=compression))
     assert image["compression"] == compression
     assert image["release"] == "6.99.1-cloud-amd64"
     assert image["call_address"] == f"{fakekernel.BASE + fakekernel.CALL:#x}"
@@ -62,7 +56,7 @@ def test_every_compression(read, compression):
 def patched(kernel):
     """(offsets that patching has changed, memory afterwards)."""
     before = bytes(kernel.vmlinux.memory)
-    _kernelpatch.apply(kernel.vmlinux, kernel.symbols, kernel.place)
+    patch.apply(kernel.vmlinux, kernel.symbols, kernel.place)
     after = kernel.vmlinux.memory
     return {at for at in range(len(before)) if before[at] != after[at]}, after
 
@@ -73,7 +67,7 @@ def called(memory, call):
 
 def test_patched_in_calls_and_room_only(read):
     changed, after = patched(read(layout="6.4"))
-    code = range(ROOM, ROOM + len(_kernelstub.RESERVE))
+    code = range(ROOM, ROOM + len(stub.RESERVE))
     assert changed <= {*range(fakekernel.CALL + 1, fakekernel.CALL + 5), *code}
     # The call goes to the code's entry, and the code finds everything by its distance.
     assert called(after, fakekernel.CALL) == ROOM + 56
@@ -83,7 +77,7 @@ def test_patched_in_calls_and_room_only(read):
     assert [ROOM + distance for distance in distances[:8]] == [fakekernel.symbols()[name] for name in names]
     assert tuple(ROOM + distance for distance in distances[8:10]) == fakekernel.PAGES_CALLS
     assert distances[10] == 0x1F0000
-    assert after[ROOM + 56 : code.stop] == _kernelstub.RESERVE[56:]
+    assert after[ROOM + 56 : code.stop] == stub.RESERVE[56:]
 
 
 def test_where_struct_pages_are_initialised_once_there_is_one_call(read):
@@ -106,7 +100,7 @@ def test_where_struct_pages_are_initialised_once_there_is_one_call(read):
 )
 def test_struct_pages_are_the_kernels_own_affair_where_it_is_not_as_expected(read, wrong):
     kernel = read(layout="6.4", **wrong)
-    assert _kernelimage.describe(kernel)["initialiser"] == ""
+    assert kernel_image.describe(kernel)["initialiser"] == ""
     _changed, after = patched(kernel)
     assert struct.unpack_from("<4i", after, ROOM + 32) == (0, 0, 0, 0)
 
@@ -114,19 +108,19 @@ def test_struct_pages_are_the_kernels_own_affair_where_it_is_not_as_expected(rea
 @pytest.mark.parametrize("layout", ["6.4", "7.0"])
 def test_image_that_loaders_take(read, layout):
     kernel = read(layout=layout)
-    image = _kernelimage.build(kernel)
+    image = kernel_image.build(kernel)
     setup, loaded = image[:0x1000], image[0x1000:]
     assert setup[0x202:0x206] == b"HdrS" and setup[0x800:0x900] == kernel.image.setup[0x800:0x900]
-    assert _bzimage.field(setup, "<I", _bzimage.SYSSIZE) * 16 == len(loaded)
-    assert _bzimage.field(setup, "<H", _bzimage.XLOADFLAGS) == 0x73
-    assert _bzimage.field(setup, "<I", _bzimage.HANDOVER_OFFSET) == 0
+    assert bzimage.field(setup, "<I", bzimage.SYSSIZE) * 16 == len(loaded)
+    assert bzimage.field(setup, "<H", bzimage.XLOADFLAGS) == 0x73
+    assert bzimage.field(setup, "<I", bzimage.HANDOVER_OFFSET) == 0
     kernel_at, entry, list_at, wide, narrow, negative, slots = struct.unpack_from("<7I", loaded, 0x288)
     assert loaded[0x280:0x288] == b"KUPboot1" and kernel_at % (2 << 20) == 0
     assert loaded[kernel_at : kernel_at + fakekernel.SIZE] == kernel.vmlinux.memory
     assert entry == 0x100 and (wide, narrow, negative) == (2, 2, 1 if layout == "6.4" else 0)
     places = struct.unpack_from(f"<{wide + narrow + negative}I", loaded, list_at)
     assert places == (0x200000, 0x200108, 0x40, 0x1080, *((0x90,) if layout == "6.4" else ()))
-    assert _bzimage.field(setup, "<I", _bzimage.INIT_SIZE) == kernel_at + fakekernel.SIZE
+    assert bzimage.field(setup, "<I", bzimage.INIT_SIZE) == kernel_at + fakekernel.SIZE
     # The last slot still ends within the kernel's 1 GiB.
     assert (16 << 20) + (slots - 1) * (2 << 20) + fakekernel.SIZE <= 1 << 30
     assert (16 << 20) + slots * (2 << 20) + fakekernel.SIZE > 1 << 30
@@ -176,10 +170,10 @@ def test_refused(read, wrong, reason):
 def test_no_image_at_all(tmp_path):
     path = tmp_path / "vmlinuz"
     with pytest.raises(KupError, match="cannot be read"):
-        _kernelimage.read(str(path))
+        kernel_image.read(str(path))
     path.write_bytes(b"#!/bin/sh\n" * 1000)
     with pytest.raises(KupError, match="no setup header"):
-        _kernelimage.read(str(path))
+        kernel_image.read(str(path))
 
 
 @pytest.mark.parametrize("compression", ["lz4", "xz", "zstd"])
@@ -187,62 +181,62 @@ def test_damaged_payload(compression):
     kernel = fakekernel.vmlinux(bytes(fakekernel.memory())) + fakekernel.relocations(negative=None)
     image = bytearray(fakekernel.bzimage(kernel, compression))
     with pytest.raises(KupError, match="claims"):
-        _bzimage.parse(bytes(image[:-68] + b"\xff\xff\xff\xff" + image[-64:]))
+        bzimage.parse(bytes(image[:-68] + b"\xff\xff\xff\xff" + image[-64:]))
     with pytest.raises(KupError, match="damaged"):
-        _bzimage.parse(bytes(image[:-68] + struct.pack("<I", len(kernel) + 5) + image[-64:]))
+        bzimage.parse(bytes(image[:-68] + struct.pack("<I", len(kernel) + 5) + image[-64:]))
     image[0x1300:0x1304] = b"BZh9"
     with pytest.raises(KupError, match="expected LZ4"):
-        _bzimage.parse(bytes(image))
+        bzimage.parse(bytes(image))
 
 
 def test_cut_anywhere_is_refused(read):
     whole = fakekernel.image(compression="lz4")
-    kernel = _bzimage.parse(whole).kernel
+    kernel = bzimage.parse(whole).kernel
     for cut in (3, 70, 5000, fakekernel.SIZE, len(kernel) - 300, len(kernel) - 90):
         with pytest.raises(KupError):
-            vmlinux = _vmlinux.parse(kernel[:cut])
-            _kernelpatch.find(vmlinux, _kallsyms.parse(vmlinux.memory, vmlinux.base))
+            vmlinux = vmlinux_elf.parse(kernel[:cut])
+            patch.find(vmlinux, kallsyms.parse(vmlinux.memory, vmlinux.base))
     for cut in (0, 100, 0x1000, 0x1304, len(whole) // 2):
         with pytest.raises(KupError):
-            _bzimage.parse(whole[:cut])
+            bzimage.parse(whole[:cut])
 
 
 def test_structures_that_differ_are_none():
     one, other = fakekernel.MEMBLOCK, {"memblock": (8, [("x", 0)])}
     both = fakekernel.btf(one)
-    assert set(_btf.layouts(both, ["memblock", "missing"])) == {"memblock"}
+    assert set(btf.layouts(both, ["memblock", "missing"])) == {"memblock"}
     # Every kind of type before them is stepped over.
     extras = [(1, 4), (2, 0), (3, 12), (14, 4), (17, 4), (18, 0)]
-    assert _btf.layouts(fakekernel.btf(one, extras), list(one)) == {
+    assert btf.layouts(fakekernel.btf(one, extras), list(one)) == {
         name: (size, dict(m)) for name, (size, m) in one.items()
     }
-    assert _btf.layouts(fakekernel.btf(other), ["memblock"]) == {"memblock": (8, {"x": 0})}
+    assert btf.layouts(fakekernel.btf(other), ["memblock"]) == {"memblock": (8, {"x": 0})}
 
 
 def test_cache_knows_what_it_holds(read, tmp_path):
     kernel = read()
-    path = _kernelimage.cached_path(kernel, str(tmp_path / "cache"))
-    assert not _kernelimage.is_cached(path)
-    _kernelimage.write(kernel, path)
-    assert _kernelimage.is_cached(path)
+    path = kernel_image.cached_path(kernel, str(tmp_path / "cache"))
+    assert not kernel_image.is_cached(path)
+    kernel_image.write(kernel, path)
+    assert kernel_image.is_cached(path)
     content = pathlib.Path(path).read_bytes()
     assert pathlib.Path(f"{path}.sha256").read_text().strip() == hashlib.sha256(content).hexdigest()
     assert pathlib.Path(path).stat().st_mode & 0o777 == 0o600
     pathlib.Path(path).write_bytes(content[:-1] + b"x")
-    assert not _kernelimage.is_cached(path)
+    assert not kernel_image.is_cached(path)
     # The same image and code, the same name and content.
     again = read()
-    assert _kernelimage.cached_path(again, str(tmp_path / "cache")) == path and _kernelimage.build(again) == content
+    assert kernel_image.cached_path(again, str(tmp_path / "cache")) == path and kernel_image.build(again) == content
 
 
 def test_what_a_machine_cannot_start(monkeypatch, read):
-    image = _kernelimage.describe(read())
+    image = kernel_image.describe(read())
     files = {
         "/proc/cpuinfo": "flags\t\t: fpu la57 x\n",
         "/sys/kernel/security/lockdown": "[none] integrity confidentiality",
     }
-    monkeypatch.setattr(_kernelimage, "read_text", files.get)
-    assert _kernelimage.obstacle(image) is None
-    assert "5-level" in _kernelimage.obstacle({**image, "five_level_paging": False})
+    monkeypatch.setattr(kernel_image, "read_text", files.get)
+    assert kernel_image.obstacle(image) is None
+    assert "5-level" in kernel_image.obstacle({**image, "five_level_paging": False})
     files["/sys/kernel/security/lockdown"] = "none [integrity] confidentiality"
-    assert "locked down" in _kernelimage.obstacle(image)
+    assert "locked down" in kernel_image.obstacle(image)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils import _kernels
+from ansible_collections.kup.fleet.plugins.module_utils._boot import kernels
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 
 NAMES = [
@@ -28,7 +28,7 @@ NAMES = [
 
 @pytest.mark.parametrize(("release", "flavour"), NAMES)
 def test_flavour(release, flavour):
-    assert _kernels.flavour(release) == flavour
+    assert kernels.flavour(release) == flavour
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_flavour(release, flavour):
     ],
 )
 def test_matches(selector, release, meant):
-    assert _kernels.matches(selector, release) is meant
+    assert kernels.matches(selector, release) is meant
 
 
 def test_order_is_by_number():
@@ -64,25 +64,25 @@ def test_order_is_by_number():
         "6.12.117+deb13-cloud-amd64",
         "7.2.12+deb13-cloud-amd64",
     ]
-    assert sorted(sorted(oldest_first), key=_kernels.order) == oldest_first
+    assert sorted(sorted(oldest_first), key=kernels.order) == oldest_first
 
 
 @pytest.mark.parametrize("selector", ["newest", "7.2", "6.1.0-49", "6.12.117+deb13-rt-amd64", "7.3~rc2"])
 def test_what_can_be_a_kernel(selector):
-    _kernels.check_selector(selector)
+    kernels.check_selector(selector)
 
 
 @pytest.mark.parametrize("selector", ["", "7", "latest", "v7.2", "7.2 ", "7.2\n", "../7.2", "7.2;id"])
 def test_what_can_be_no_kernel(selector):
     with pytest.raises(KupError, match="expected 'newest'"):
-        _kernels.check_selector(selector)
+        kernels.check_selector(selector)
 
 
 @pytest.fixture
 def node(monkeypatch):
-    monkeypatch.setattr(_kernels, "running", lambda: "6.12.117+deb13-cloud-amd64")
+    monkeypatch.setattr(kernels, "running", lambda: "6.12.117+deb13-cloud-amd64")
     monkeypatch.setattr(
-        _kernels,
+        kernels,
         "installed",
         lambda: [
             "6.12.117+deb13-cloud-amd64",
@@ -104,4 +104,4 @@ def node(monkeypatch):
     ],
 )
 def test_the_newest_of_the_running_flavour_is_chosen(node, selector, release):
-    assert _kernels.choose(selector) == release
+    assert kernels.choose(selector) == release

@@ -6,8 +6,8 @@ import types
 
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils import _killed
-from ansible_collections.kup.fleet.plugins.module_utils._processes import Process
+from ansible_collections.kup.fleet.plugins.module_utils._criu import cleanup
+from ansible_collections.kup.fleet.plugins.module_utils._system.processes import Process
 
 
 def test_only_tables_of_criu_that_were_not_there_before_are_deleted(tmp_path, monkeypatch):
@@ -19,22 +19,22 @@ def test_only_tables_of_criu_that_were_not_there_before_are_deleted(tmp_path, mo
             stdout="table inet kup\ntable inet CRIU-1\ntable inet CRIU-2f-3\ntable ip CRIU-4\n"
         )
 
-    monkeypatch.setattr(_killed, "_LIST", ["echo", "table inet CRIU-1"])
-    _killed.before(str(tmp_path)).wait()
-    monkeypatch.setattr(_killed, "Unit", lambda name: types.SimpleNamespace(processes=[]))
-    monkeypatch.setattr(_killed, "run", nft)
-    _killed.undo("cache.service", str(tmp_path))
+    monkeypatch.setattr(cleanup, "_LIST", ["echo", "table inet CRIU-1"])
+    cleanup.before(str(tmp_path)).wait()
+    monkeypatch.setattr(cleanup, "Unit", lambda name: types.SimpleNamespace(processes=[]))
+    monkeypatch.setattr(cleanup, "run", nft)
+    cleanup.undo("cache.service", str(tmp_path))
     assert deleted[1:] == ["CRIU-2f-3"]
 
 
 def test_the_repair_mode_of_a_connection_ends():
     with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as connection:
         try:
-            connection.setsockopt(socket.IPPROTO_TCP, _killed._TCP_REPAIR, 1)
+            connection.setsockopt(socket.IPPROTO_TCP, cleanup._TCP_REPAIR, 1)
         except PermissionError:
             pytest.skip("only root may have a connection in repair mode")
-        _killed._end_repair(Process(os.getpid()))
-        assert connection.getsockopt(socket.IPPROTO_TCP, _killed._TCP_REPAIR) == 0
+        cleanup._end_repair(Process(os.getpid()))
+        assert connection.getsockopt(socket.IPPROTO_TCP, cleanup._TCP_REPAIR) == 0
         accepted, _address = server.accept()
         with accepted:
             connection.sendall(b"still there")

@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils import _loadwindow
+from ansible_collections.kup.fleet.plugins.module_utils._boot import load_window
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 
 MIB = 1 << 20
@@ -21,10 +21,10 @@ fec00000-fec003ff : IOAPIC 0
 def test_memory_of_a_machine(tmp_path):
     path = tmp_path / "iomem"
     path.write_text(IOMEM)
-    assert _loadwindow.ram(str(path)) == [(0x1000, 0x9FC00), (0x100000, 0x3FFDF000), (0x100000000, 0x140000000)]
+    assert load_window.ram(str(path)) == [(0x1000, 0x9FC00), (0x100000, 0x3FFDF000), (0x100000000, 0x140000000)]
     path.write_text("00000000-00000000 : System RAM\n")
     with pytest.raises(KupError, match="run this as root"):
-        _loadwindow.ram(str(path))
+        load_window.ram(str(path))
 
 
 def test_memory_that_a_driver_has_added(tmp_path):
@@ -36,17 +36,17 @@ def test_memory_that_a_driver_has_added(tmp_path):
         "  140000000-147ffffff : System RAM (virtio_mem)\n"
         "180000000-1bfffffff : System RAM (kmem)\n"
     )
-    assert _loadwindow.transient(str(path)) == [(0x140000000, 0x148000000), (0x180000000, 0x1C0000000)]
-    assert _loadwindow.ram(str(path)) == [(0x100000, 0x80000000)]
+    assert load_window.transient(str(path)) == [(0x140000000, 0x148000000), (0x180000000, 0x1C0000000)]
+    assert load_window.ram(str(path)) == [(0x100000, 0x80000000)]
 
 
 def test_size(tmp_path):
     image, initrd = tmp_path / "image", tmp_path / "initrd"
     image.write_bytes(bytes(0x260) + struct.pack("<I", 60 * MIB) + bytes(100))
     initrd.write_bytes(bytes(1000))
-    assert _loadwindow.size(image) == 64 * MIB
-    assert _loadwindow.size(image, initrd) == 64 * MIB + 1000
-    assert _loadwindow.size(image, initrd, 100000) == 64 * MIB + 1000 + 2400000
+    assert load_window.size(image) == 64 * MIB
+    assert load_window.size(image, initrd) == 64 * MIB + 1000
+    assert load_window.size(image, initrd, 100000) == 64 * MIB + 1000 + 2400000
 
 
 def test_every_place_once():
@@ -59,21 +59,21 @@ def test_every_place_once():
         return len(drawn)
 
     while not number or len(drawn) < number[0]:
-        drawn.append(_loadwindow.choose(ranges, 4 * MIB - 100, draw))
+        drawn.append(load_window.choose(ranges, 4 * MIB - 100, draw))
     assert drawn == [(first * MIB, first * MIB + 4 * MIB - 1) for first in (16, 18, 20, 66, 100)]
     assert set(number) == {5}
 
 
 def test_no_place():
     with pytest.raises(KupError, match="has 64 MiB"):
-        _loadwindow.choose([(0, 64 * MIB)], 63 * MIB)
+        load_window.choose([(0, 64 * MIB)], 63 * MIB)
 
 
 def test_pages_of_processes_are_counted_by_their_flag(tmp_path):
     flags = tmp_path / "kpageflags"
     anonymous, other = 1 << 12 | 1 << 5, 1 << 11 | 1 << 13 | 1
     flags.write_bytes(struct.pack("<6Q", anonymous, other, anonymous, anonymous, other, anonymous))
-    assert _loadwindow.occupied((0x1000, 0x4FFF), str(flags)) == 2
+    assert load_window.occupied((0x1000, 0x4FFF), str(flags)) == 2
 
 
 def test_the_emptiest_window_is_taken(monkeypatch):
@@ -83,7 +83,7 @@ def test_the_emptiest_window_is_taken(monkeypatch):
         seen.append(window)
         return abs(window[0] - 512 * MIB)
 
-    monkeypatch.setattr(_loadwindow, "occupied", occupied)
-    taken = _loadwindow.emptiest([(16 * MIB, 1024 * MIB)], 8 * MIB)
+    monkeypatch.setattr(load_window, "occupied", occupied)
+    taken = load_window.emptiest([(16 * MIB, 1024 * MIB)], 8 * MIB)
     assert taken in seen and len(seen) > 1
     assert occupied(taken) == min(map(occupied, list(seen)))

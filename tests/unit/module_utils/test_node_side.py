@@ -6,17 +6,12 @@ import types
 
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils import (
-    _bootloader,
-    _bootplan,
-    _criu,
-    _hold,
-    _info,
-    _kexec,
-    _panic,
-    _sockets,
-)
+from ansible_collections.kup.fleet.plugins.module_utils._boot import grub as boot_loader
+from ansible_collections.kup.fleet.plugins.module_utils._boot import kexec, panic
+from ansible_collections.kup.fleet.plugins.module_utils._criu import command
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._system import sockets as inet_sockets
+from ansible_collections.kup.fleet.plugins.module_utils._update import boot_plan, info, network_lock
 
 HEADER = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode"
 
@@ -39,7 +34,7 @@ def socket(protocol="tcp", local="127.0.0.1:11211", remote="0.0.0.0:0", state="0
     row = (
         f"0: {end(local, ends[0])} {end(remote, ends[1])} {state} 00000000:00000000 00:00000000 00000000 0 0 {inode} 1"
     )
-    return _sockets.Socket(protocol, row)
+    return inet_sockets.Socket(protocol, row)
 
 
 def test_a_listener():
@@ -78,11 +73,11 @@ def test_only_sockets_of_the_process_are_its_own(tmp_path):
     row = "0: 0100007F:2BCB 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 %d 1"
     (tmp_path / "net" / "tcp").write_text("\n".join([HEADER, row % 11, row % 12, ""]))
     process = types.SimpleNamespace(path=str(tmp_path), descriptors=lambda: [(3, "socket:[12]"), (4, "/dev/null")])
-    assert [found.inode for found in _sockets.of_process(process)] == [12]
+    assert [found.inode for found in inet_sockets.of_process(process)] == [12]
 
 
 def rules(*sockets):
-    return [line.strip() for line in _hold.ruleset(sockets).splitlines() if line.strip().endswith(" drop")]
+    return [line.strip() for line in network_lock.ruleset(sockets).splitlines() if line.strip().endswith(" drop")]
 
 
 def test_a_server_is_held_by_port_with_its_connections():
@@ -103,13 +98,13 @@ def test_a_server_on_both_families_is_one_rule():
 
 
 def test_criu_s_own_packets_pass_before_anything_is_dropped():
-    text = _hold.ruleset([socket()])
+    text = network_lock.ruleset([socket()])
     for chain in text.split("chain ")[1:]:
-        assert chain.index(f"mark {_criu.SOCKET_MARK:#x} accept") < chain.index("drop")
+        assert chain.index(f"mark {command.SOCKET_MARK:#x} accept") < chain.index("drop")
 
 
 def test_a_ruleset_replaces_the_one_before():
-    assert _hold.ruleset([]).startswith("table inet kup\ndelete table inet kup\ntable inet kup {")
+    assert network_lock.ruleset([]).startswith("table inet kup\ndelete table inet kup\ntable inet kup {")
 
 
 UNIT = r"""[Unit]
@@ -145,7 +140,7 @@ WantedBy=multi-user.target
 
 
 def test_a_unit_keeps_its_limits_and_loses_what_starts_it_afresh_or_late():
-    assert _bootplan.restored_text(UNIT) == (
+    assert boot_plan.restored_text(UNIT) == (
         "[Unit]\nDescription=memcached daemon\nDocumentation=man:memcached(1)\n\n[Service]\n"
         "Environment=A=1 \\\n  B=2\nTimeoutStopSec=9\nLimitNOFILE=4096\nMemorySwapMax=0\nPrivateTmp=true\n\n"
         "[Install]\nWantedBy=multi-user.target\n"
@@ -166,14 +161,14 @@ def test_a_unit_keeps_its_limits_and_loses_what_starts_it_afresh_or_late():
     ],
 )
 def test_criu_and_kernel(criu, kernel, fits):
-    sentence = _criu.misfit(criu, kernel)
+    sentence = command.misfit(criu, kernel)
     assert (sentence is None) is fits
     assert fits or (criu in sentence and kernel in sentence and "install CRIU" in sentence)
 
 
 def test_what_is_no_version_is_refused():
     with pytest.raises(KupError, match="is no version"):
-        _criu.misfit("4", "7.2")
+        command.misfit("4", "7.2")
 
 
 @pytest.mark.parametrize(
@@ -186,7 +181,7 @@ def test_what_is_no_version_is_refused():
     ],
 )
 def test_command_line_of_the_next_kernel(current, expected):
-    assert _kexec.command_line(current) == " ".join([expected, *_panic.words()])
+    assert kexec.command_line(current) == " ".join([expected, *panic.words()])
 
 
 GRUB = """
@@ -213,31 +208,31 @@ submenu 'Advanced options for Debian GNU/Linux' $menuentry_id_option 'gnulinux-a
 def grub(tmp_path, monkeypatch):
     path = tmp_path / "grub.cfg"
     path.write_text(GRUB)
-    monkeypatch.setattr(_bootloader, "_CONFIGURATION", str(path))
+    monkeypatch.setattr(boot_loader, "_CONFIGURATION", str(path))
     return path
 
 
 @pytest.mark.parametrize("release", ["7.2.12+deb13-cloud-amd64", "6.12.117+deb13-cloud-amd64"])
 def test_the_boot_loader_s_entry(grub, release):
-    assert _bootloader.entry(release) == f"gnulinux-advanced-U1>gnulinux-{release}-advanced-U1"
+    assert boot_loader.entry(release) == f"gnulinux-advanced-U1>gnulinux-{release}-advanced-U1"
 
 
 @pytest.mark.parametrize("release", ["6.12.117+deb13", "7.2", "6.1.0-49-cloud-amd64"])
 def test_a_kernel_without_an_entry_is_refused(grub, release):
     with pytest.raises(KupError, match=f"no entry for kernel {re.escape(release)};"):
-        _bootloader.entry(release)
+        boot_loader.entry(release)
 
 
 def test_whether_the_saved_entry_is_what_boots(grub):
-    assert _bootloader.pinned()
+    assert boot_loader.pinned()
     grub.write_text(GRUB.replace("${saved_entry}", "0"))
-    assert not _bootloader.pinned()
+    assert not boot_loader.pinned()
 
 
 def test_lockdown_and_memory():
-    assert _info.lockdown("none [integrity] confidentiality\n") == "integrity"
-    assert _info.lockdown("") == "none"
-    assert _info.memory("MemTotal:  1000 kB\nMemFree: 1 kB\nMemAvailable:     500 kB\n") == {
+    assert info.lockdown("none [integrity] confidentiality\n") == "integrity"
+    assert info.lockdown("") == "none"
+    assert info.memory("MemTotal:  1000 kB\nMemFree: 1 kB\nMemAvailable:     500 kB\n") == {
         "total": 1024000,
         "available": 512000,
     }

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils import _kexec, _panic
+from ansible_collections.kup.fleet.plugins.module_utils._boot import kexec, panic
 
 LIBRARY = pathlib.Path(__file__).parents[3] / "files" / "node" / "lib.sh"
 
@@ -13,8 +13,8 @@ LIBRARY = pathlib.Path(__file__).parents[3] / "files" / "node" / "lib.sh"
 @pytest.fixture
 def settings(monkeypatch, tmp_path):
     """A node's settings, a directory; it has no detector of hard lock-ups."""
-    monkeypatch.setattr(_panic, "_SETTINGS", str(tmp_path))
-    monkeypatch.setattr(_panic, "_WATCHDOG", "/nonexistent")
+    monkeypatch.setattr(panic, "_SETTINGS", str(tmp_path))
+    monkeypatch.setattr(panic, "_WATCHDOG", "/nonexistent")
     for name, value in {"panic": "30", "panic_on_oops": "0", "softlockup_panic": "0"}.items():
         (tmp_path / name).write_text(value + "\n")
     return tmp_path
@@ -25,16 +25,16 @@ def values(directory):
 
 
 def test_the_next_kernel_is_asked_for_what_this_one_has(settings):
-    assert _panic.words() == ["panic=1", "oops=panic", "sysctl.kernel.softlockup_panic=1"]
+    assert panic.words() == ["panic=1", "oops=panic", "sysctl.kernel.softlockup_panic=1"]
 
 
 def test_the_command_line_is_stable_over_many_switches(settings):
-    once = _kexec.command_line("BOOT_IMAGE=/vmlinuz root=/dev/sda1 ro panic=30")
+    once = kexec.command_line("BOOT_IMAGE=/vmlinuz root=/dev/sda1 ro panic=30")
     assert once.startswith("root=/dev/sda1 panic=30 rw quiet panic=1 oops=panic")  # the last one counts
-    assert _kexec.command_line(once) == once
+    assert kexec.command_line(once) == once
     # Also into a kernel that has fewer of them.
     (settings / "softlockup_panic").unlink()
-    assert _kexec.command_line(once) == once.replace(" sysctl.kernel.softlockup_panic=1", "")
+    assert kexec.command_line(once) == once.replace(" sysctl.kernel.softlockup_panic=1", "")
 
 
 @pytest.fixture
@@ -42,12 +42,12 @@ def node(settings, monkeypatch, tmp_path_factory):
     """Where a node says what it has of watchdogs, and what it was told by systemd's own interface."""
     place = tmp_path_factory.mktemp("node")
     (place / "holders" / "i6300esb").mkdir(parents=True)
-    monkeypatch.setattr(_panic, "_DRIVERS", str(place / "holders"))
-    monkeypatch.setattr(_panic, "_WATCHDOG", str(place))
-    monkeypatch.setattr(_panic, "_BUS", str(place / "bus"))
+    monkeypatch.setattr(panic, "_DRIVERS", str(place / "holders"))
+    monkeypatch.setattr(panic, "_WATCHDOG", str(place))
+    monkeypatch.setattr(panic, "_BUS", str(place / "bus"))
     (place / "nowayout").write_text("0\n")
-    monkeypatch.setattr(_panic, "_COMMAND_LINE", str(place / "cmdline"))
-    monkeypatch.setattr(_panic, "run", lambda argv, **_options: answer(place, argv))
+    monkeypatch.setattr(panic, "_COMMAND_LINE", str(place / "cmdline"))
+    monkeypatch.setattr(panic, "run", lambda argv, **_options: answer(place, argv))
     return place
 
 
@@ -74,31 +74,31 @@ def test_a_watchdog_that_nobody_feeds_is_fed_during_an_update(node, state, noway
         (node / name).write_text(text + "\n")
     if bus:
         (node / "bus").touch()
-    line = _kexec.command_line("root=/dev/sda1")
-    assert (_panic.WATCHDOG_WORD in line.split()) == fed
-    assert _kexec.command_line(line) == line
+    line = kexec.command_line("root=/dev/sda1")
+    assert (panic.WATCHDOG_WORD in line.split()) == fed
+    assert kexec.command_line(line) == line
 
 
 def test_the_drivers_of_watchdogs_are_those_that_need_the_core(node, monkeypatch):
-    assert _panic.watchdog_drivers() == ["i6300esb"]
-    monkeypatch.setattr(_panic, "_DRIVERS", "/nonexistent")
-    assert _panic.watchdog_drivers() == []
+    assert panic.watchdog_drivers() == ["i6300esb"]
+    monkeypatch.setattr(panic, "_DRIVERS", "/nonexistent")
+    assert panic.watchdog_drivers() == []
 
 
-@pytest.mark.parametrize("word", ["", "systemd.watchdog_sec=30", _panic.WATCHDOG_WORD])
+@pytest.mark.parametrize("word", ["", "systemd.watchdog_sec=30", panic.WATCHDOG_WORD])
 def test_only_a_watchdog_that_the_update_had_fed_is_let_alone_afterwards(node, word):
     (node / "cmdline").write_text(f"root=/dev/sda1 {word}\n")
-    _panic.put_back("")
+    panic.put_back("")
     told = (node / "told").read_text() if (node / "told").exists() else ""
-    assert told.endswith("RuntimeWatchdogUSec t 0") == (word == _panic.WATCHDOG_WORD)
+    assert told.endswith("RuntimeWatchdogUSec t 0") == (word == panic.WATCHDOG_WORD)
 
 
 def test_the_shell_knows_the_watchdogs_word():
-    assert _panic.WATCHDOG_WORD in LIBRARY.read_text().replace("\\", "")
+    assert panic.WATCHDOG_WORD in LIBRARY.read_text().replace("\\", "")
 
 
 def arm(directory):
-    kept = _panic.settings()
+    kept = panic.settings()
     for path in directory.iterdir():
         path.write_text("1")
     return kept
@@ -108,7 +108,7 @@ def test_afterwards_the_node_has_its_own_settings(settings):
     kept = arm(settings)
     assert kept == "panic=30 panic_on_oops=0 softlockup_panic=0"
     (settings / "softlockup_panic").unlink()  # the new kernel lacks it
-    _panic.put_back(kept)
+    panic.put_back(kept)
     assert values(settings) == {"panic": "30", "panic_on_oops": "0"}
 
 
@@ -116,13 +116,13 @@ def test_a_value_that_the_new_kernel_refuses_stops_nothing(settings):
     kept = arm(settings)
     (settings / "panic").unlink()
     (settings / "panic").mkdir()  # cannot be written to
-    _panic.put_back(kept)
+    panic.put_back(kept)
     assert (settings / "panic_on_oops").read_text().strip() == "0"
 
 
 def test_a_record_of_an_older_version_has_none(settings):
     before = values(settings)
-    _panic.put_back("")
+    panic.put_back("")
     assert values(settings) == before
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils import _plan
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.plugin_utils import _plan
 
 HOSTS = [f"node{number}" for number in range(1, 11)]
 WANTED = {

@@ -7,20 +7,15 @@ import types
 
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils import (
-    _engine_ppp,
-    _engines,
-    _frames,
-    _kexec,
-    _memory,
-    _module,
-    _paged,
-)
+from ansible_collections.kup.fleet.plugins.module_utils._boot import kexec as kexec_tool
+from ansible_collections.kup.fleet.plugins.module_utils._engines import frames, page_daemon, ppp, registry
+from ansible_collections.kup.fleet.plugins.module_utils._engines import kmod as ppp_module
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._system import memory
 
 
 def test_the_parent_is_an_inventory_without_pages():
-    image = _engine_ppp.inventory(300)
+    image = ppp.inventory(300)
     magic, size = struct.unpack_from("<II", image)
     assert (magic, size) == (0x58313116, len(image) - 8)
     # img_version 2, fdinfo_per_id, ns_per_id, dump_uptime, pre_dump_mode splice
@@ -29,36 +24,36 @@ def test_the_parent_is_an_inventory_without_pages():
 
 @pytest.mark.parametrize(("release", "fits"), [("6.1.0-44-amd64", True), ("5.10.0-30-amd64", False), ("7.2.1", True)])
 def test_kernels_that_the_module_knows(release, fits):
-    assert (not _engine_ppp.kernel_obstacles(release, daemon=False)) == fits
+    assert (not ppp.kernel_obstacles(release, daemon=False)) == fits
 
 
 @pytest.fixture(autouse=True)
 def no_module(monkeypatch):
-    monkeypatch.setattr(_module, "installed", lambda release: None)
+    monkeypatch.setattr(ppp_module, "installed", lambda release: None)
 
 
 def test_a_kernel_without_headers(monkeypatch):
-    monkeypatch.setattr(_module, "headers", lambda release: release != "7.2.1-cloud-amd64")
-    assert _engine_ppp.kernel_obstacles("6.12.1-cloud-amd64", daemon=True) == []
-    assert _engine_ppp.kernel_obstacles("7.2.1-cloud-amd64", daemon=False) == []
-    (sentence,) = _engine_ppp.kernel_obstacles("7.2.1-cloud-amd64", daemon=True)
+    monkeypatch.setattr(ppp_module, "headers", lambda release: release != "7.2.1-cloud-amd64")
+    assert ppp.kernel_obstacles("6.12.1-cloud-amd64", daemon=True) == []
+    assert ppp.kernel_obstacles("7.2.1-cloud-amd64", daemon=False) == []
+    (sentence,) = ppp.kernel_obstacles("7.2.1-cloud-amd64", daemon=True)
     assert sentence.endswith("install linux-headers-7.2.1-cloud-amd64.")
-    monkeypatch.setattr(_module, "installed", lambda release: "/lib/modules/x.ko")
-    assert _engine_ppp.kernel_obstacles("7.2.1-cloud-amd64", daemon=True) == []
-    assert _module.packages(["7.2.1-cloud-amd64"]) == []
+    monkeypatch.setattr(ppp_module, "installed", lambda release: "/lib/modules/x.ko")
+    assert ppp.kernel_obstacles("7.2.1-cloud-amd64", daemon=True) == []
+    assert ppp_module.packages(["7.2.1-cloud-amd64"]) == []
 
 
 def test_packages_are_asked_for_by_this_engine_only(monkeypatch):
-    monkeypatch.setattr(_module, "headers", lambda release: release == "6.12.1")
-    monkeypatch.setattr(_module.shutil, "which", lambda command: None)
-    assert set(_engines.packages("ppp", ["6.12.1", "7.2.1"])) >= {"linux-headers-7.2.1", "make"}
-    assert _engines.packages("foam", ["6.12.1", "7.2.1"]) == []
-    assert _engines.packages("auto", ["6.12.1", "7.2.1"]) == []
+    monkeypatch.setattr(ppp_module, "headers", lambda release: release == "6.12.1")
+    monkeypatch.setattr(ppp_module.shutil, "which", lambda command: None)
+    assert set(registry.packages("ppp", ["6.12.1", "7.2.1"])) >= {"linux-headers-7.2.1", "make"}
+    assert registry.packages("foam", ["6.12.1", "7.2.1"]) == []
+    assert registry.packages("auto", ["6.12.1", "7.2.1"]) == []
 
 
 def test_auto_does_not_take_what_a_power_cut_loses():
-    assert "ppp" not in _engines._AUTOMATIC
-    assert set(_engines._AUTOMATIC) < set(_engines.ENGINES)
+    assert "ppp" not in registry._AUTOMATIC
+    assert set(registry._AUTOMATIC) < set(registry.ENGINES)
 
 
 @pytest.fixture
@@ -68,7 +63,7 @@ def staged(tmp_path):
 
 
 def test_a_kernel_is_loaded_with_what_is_staged_beside_it(staged):
-    command = _kexec.load_command(f"{staged}/patched", ["--kexec-syscall"], "kup_ppp.table=0x1000,0x2")
+    command = kexec_tool.load_command(f"{staged}/patched", ["--kexec-syscall"], "kup_ppp.table=0x1000,0x2")
     assert command == [
         "kexec",
         "--kexec-syscall",
@@ -77,7 +72,7 @@ def test_a_kernel_is_loaded_with_what_is_staged_beside_it(staged):
         "--command-line=root=/dev/sda1 rw quiet kup_ppp.table=0x1000,0x2",
     ]
     (staged / "initrd").write_text("")
-    assert _kexec.load_command(f"{staged}/vmlinuz", [])[2:] == [
+    assert kexec_tool.load_command(f"{staged}/vmlinuz", [])[2:] == [
         f"{staged}/vmlinuz",
         "--command-line=root=/dev/sda1 rw quiet",
         f"--initrd={staged}/initrd",
@@ -88,20 +83,20 @@ def test_a_kernel_is_loaded_with_what_is_staged_beside_it(staged):
 def machine(monkeypatch, tmp_path):
     """A machine whose tools only note how they are called."""
     called = []
-    monkeypatch.setattr(_kexec, "KERNELS", str(tmp_path))
-    monkeypatch.setattr(_frames._kernels, "running", lambda: "6.12.1")
-    monkeypatch.setattr(_frames._module, "load", lambda directory: called.append(["insmod", directory]))
-    monkeypatch.setattr(_frames._loadwindow, "ram", lambda: [(0x1000000, 0x40000000)])
-    monkeypatch.setattr(_frames._loadwindow, "occupied", lambda window: 0)
-    monkeypatch.setattr(_frames._loadwindow, "transient", lambda: [(0x50000000, 0x50002000)])
-    monkeypatch.setattr(_frames._kexec, "unload", lambda: None)
-    monkeypatch.setattr(_frames, "run", called.append)
+    monkeypatch.setattr(kexec_tool, "KERNELS", str(tmp_path))
+    monkeypatch.setattr(frames.kernels, "running", lambda: "6.12.1")
+    monkeypatch.setattr(frames.kmod, "load", lambda directory: called.append(["insmod", directory]))
+    monkeypatch.setattr(frames.load_window, "ram", lambda: [(0x1000000, 0x40000000)])
+    monkeypatch.setattr(frames.load_window, "occupied", lambda window: 0)
+    monkeypatch.setattr(frames.load_window, "transient", lambda: [(0x50000000, 0x50002000)])
+    monkeypatch.setattr(frames.kexec, "unload", lambda: None)
+    monkeypatch.setattr(frames, "run", called.append)
 
     def ask(*words):
         called.append(list(words))
         return {"table": "0x5000,0x77", "frames": 300000, "runs": 150000}
 
-    monkeypatch.setattr(_frames._paged, "ask", ask)
+    monkeypatch.setattr(frames.page_daemon, "ask", ask)
     for release, size in (("6.12.1", 0x2000000), ("7.2.1", 0x3000000)):
         place = tmp_path / release
         place.mkdir()
@@ -111,7 +106,7 @@ def machine(monkeypatch, tmp_path):
 
 
 def test_the_window_is_kept_free_and_has_room_for_either_kernel(machine, tmp_path):
-    text = _frames.load("7.2.1", {"6.12.1", "7.2.1"}, 1 << 30)
+    text = frames.load("7.2.1", {"6.12.1", "7.2.1"}, 1 << 30)
     insmod, begin, kexec = machine
     assert insmod == ["insmod", f"{tmp_path}/6.12.1"]
     start, end = (int(part, 16) for part in begin[2].split("-"))
@@ -127,9 +122,9 @@ def test_the_window_is_kept_free_and_has_room_for_either_kernel(machine, tmp_pat
 
 
 def test_more_pieces_than_the_next_kernel_has_room_for_are_refused(machine):
-    assert _frames.complete(200000 * 4096)["runs"] == 150000
+    assert frames.complete(200000 * 4096)["runs"] == 150000
     with pytest.raises(KupError, match="300000 page frames lie in 150000 pieces.*reserve 149999; use the engine foam"):
-        _frames.complete(199998 * 4096)
+        frames.complete(199998 * 4096)
 
 
 def test_the_module_is_built_again_only_if_something_has_changed(monkeypatch, tmp_path):
@@ -143,19 +138,19 @@ def test_the_module_is_built_again_only_if_something_has_changed(monkeypatch, tm
         with open(f"{command[2]}/kup_ppp.ko", "w", encoding="ascii") as stream:
             stream.write("module")
 
-    monkeypatch.setattr(_module, "SOURCE", str(source))
-    monkeypatch.setattr(_module, "run", make)
-    assert _module.stage("7.2.1", str(place))
-    assert not _module.stage("7.2.1", str(place))
+    monkeypatch.setattr(ppp_module, "SOURCE", str(source))
+    monkeypatch.setattr(ppp_module, "run", make)
+    assert ppp_module.stage("7.2.1", str(place))
+    assert not ppp_module.stage("7.2.1", str(place))
     (source / "main.c").write_text("two")
-    assert _module.stage("7.2.1", str(place))
+    assert ppp_module.stage("7.2.1", str(place))
     assert made == ["KERNEL=7.2.1"] * 2
     assert (place / "kup_ppp.ko").read_text() == "module"
     # One that is installed is not built.
     (tmp_path / "dkms.ko").write_text("installed")
-    monkeypatch.setattr(_module, "installed", lambda release: str(tmp_path / "dkms.ko"))
-    assert _module.stage("7.2.1", str(place))
-    assert not _module.stage("7.2.1", str(place))
+    monkeypatch.setattr(ppp_module, "installed", lambda release: str(tmp_path / "dkms.ko"))
+    assert ppp_module.stage("7.2.1", str(place))
+    assert not ppp_module.stage("7.2.1", str(place))
     assert (place / "kup_ppp.ko").read_text() == "installed"
     assert len(made) == 2
 
@@ -164,10 +159,10 @@ def test_the_module_is_built_again_only_if_something_has_changed(monkeypatch, tm
 def test_an_installed_module_must_be_of_this_version(monkeypatch, tmp_path, version, fits):
     monkeypatch.undo()
     (tmp_path / "kup_ppp.h").write_text('#define KUP_PPP_VERSION "1.0"\n')
-    monkeypatch.setattr(_module, "SOURCE", str(tmp_path))
+    monkeypatch.setattr(ppp_module, "SOURCE", str(tmp_path))
     said = {"filename": "/lib/modules/7.2.1/updates/kup_ppp.ko\n" if version else "", "version": f"{version}\n"}
-    monkeypatch.setattr(_module, "run", lambda argv, check: types.SimpleNamespace(stdout=said[argv[4]]))
-    assert bool(_module.installed("7.2.1")) == fits
+    monkeypatch.setattr(ppp_module, "run", lambda argv, check: types.SimpleNamespace(stdout=said[argv[4]]))
+    assert bool(ppp_module.installed("7.2.1")) == fits
 
 
 def test_the_version_is_the_one_that_dkms_is_told():
@@ -177,10 +172,10 @@ def test_the_version_is_the_one_that_dkms_is_told():
 
 
 def test_pages_that_are_shared_need_room_for_the_copies(monkeypatch):
-    monkeypatch.setattr(_memory, "available", lambda: 40 << 20)
-    _engine_ppp._check_copies({"pages": 30000, "frames": 20010, "own": 10})
+    monkeypatch.setattr(memory, "available", lambda: 40 << 20)
+    ppp._check_copies({"pages": 30000, "frames": 20010, "own": 10})
     with pytest.raises(KupError, match="share 47 MiB copy-on-write.* only 40 MiB"):
-        _engine_ppp._check_copies({"pages": 32032, "frames": 20010, "own": 10})
+        ppp._check_copies({"pages": 32032, "frames": 20010, "own": 10})
 
 
 @pytest.mark.parametrize(
@@ -197,10 +192,10 @@ def test_pages_that_are_shared_need_room_for_the_copies(monkeypatch):
     ],
 )
 def test_who_gets_memory_when_it_needs_it(monkeypatch, wanted, mib, kernels, complaint, lazy):
-    monkeypatch.setattr(_engine_ppp._criu, "check", lambda feature: complaint)
+    monkeypatch.setattr(ppp.command, "check", lambda feature: complaint)
     unit = types.SimpleNamespace(name="cache.service", rss=mib << 20)
     settings = {"PPP_BIND": wanted, "KERNEL_OLD": kernels[0], "KERNEL_NEW": kernels[1]}
-    part = _engine_ppp.Checkpoint(unit, "/images", settings)
+    part = ppp.Checkpoint(unit, "/images", settings)
     text = "".join(part.services().values())
     assert ("serve --frames" in text) == lazy
     # After a cold start there is nothing to serve, and nobody is to start it again and again.
@@ -212,16 +207,16 @@ def test_what_the_page_daemon_says_is_the_cause(monkeypatch):
         def finish(self):
             raise KupError("The disk is full.")
 
-    assert str(_paged.with_cause(Server(), "CRIU failed")) == "CRIU failed (The disk is full.)"
+    assert str(page_daemon.with_cause(Server(), "CRIU failed")) == "CRIU failed (The disk is full.)"
 
 
 def test_limits_that_are_a_share_of_the_memory_are_refused(monkeypatch):
-    monkeypatch.setattr(_engine_ppp._swapped, "obstacle", lambda unit: None)
+    monkeypatch.setattr(ppp.swap, "obstacle", lambda unit: None)
     text = "[Service]\nMemoryMax=50%\nMemoryHigh=1G\n MemorySwapMax = 12.5%\nCPUQuota=50%\n"
     unit = types.SimpleNamespace(
         name="a.service", definition=lambda: text, slices=lambda: {"b.slice": "MemoryMax=90%\n"}
     )
-    found = _engine_ppp.unit_obstacles(unit)
+    found = ppp.unit_obstacles(unit)
     assert [sentence.split(",")[0] for sentence in found] == [
         "MemoryMax=50% in a.service",
         "MemorySwapMax = 12.5% in a.service",
@@ -230,18 +225,18 @@ def test_limits_that_are_a_share_of_the_memory_are_refused(monkeypatch):
 
 
 def test_swapped_pages_without_room_are_refused(monkeypatch):
-    monkeypatch.setattr(_engine_ppp._swapped, "obstacle", lambda unit: f"No room for {unit.name}.")
+    monkeypatch.setattr(ppp.swap, "obstacle", lambda unit: f"No room for {unit.name}.")
     unit = types.SimpleNamespace(name="a.service", definition=lambda: "", slices=dict)
-    assert _engine_ppp.unit_obstacles(unit) == ["No room for a.service."]
+    assert ppp.unit_obstacles(unit) == ["No room for a.service."]
 
 
 @pytest.mark.parametrize(("huge", "late"), [(800, True), (750, False), (0, False)])
 def test_soft_dirty_bits_are_cleared_in_the_freeze_where_page_tables_are_small(monkeypatch, tmp_path, huge, late):
     started, checked = [], []
-    monkeypatch.setattr(_engine_ppp._criu, "check", lambda feature: "")
-    monkeypatch.setattr(_engine_ppp._swapped, "check", checked.append)
+    monkeypatch.setattr(ppp.command, "check", lambda feature: "")
+    monkeypatch.setattr(ppp.swap, "check", checked.append)
     monkeypatch.setattr(
-        _paged,
+        page_daemon,
         "Server",
         lambda words: started.append(words) or types.SimpleNamespace(options=("--page-server",), socket=7),
     )
@@ -250,8 +245,8 @@ def test_soft_dirty_bits_are_cleared_in_the_freeze_where_page_tables_are_small(m
     lines = "".join(f"{field}:   {mib << 10} kB\n" for field, mib in rollup.items())
     (tmp_path / "smaps_rollup").write_text(f"10-20 ---p [rollup]\n{lines}")
     unit = types.SimpleNamespace(name="cache.service", rss=0, processes=[process])
-    monkeypatch.setattr(_engine_ppp, "Unit", lambda name: unit)
-    part = _engine_ppp.Checkpoint(unit, "/images", {"PPP_BIND": "eager", "KERNEL_OLD": "6.12.1", "KERNEL_NEW": "7.2.1"})
+    monkeypatch.setattr(ppp, "Unit", lambda name: unit)
+    part = ppp.Checkpoint(unit, "/images", {"PPP_BIND": "eager", "KERNEL_OLD": "6.12.1", "KERNEL_NEW": "7.2.1"})
     part.dump_options()
     part.last_look()
     assert started == [["keep", "--images-dir", "/images", *(["--clear-soft-dirty"] if late else [])]]

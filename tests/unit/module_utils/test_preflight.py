@@ -2,8 +2,8 @@
 
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils import _preflight
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._update import preflight
 
 
 class Unit:
@@ -20,8 +20,8 @@ class Unit:
 
 
 def problems(monkeypatch, *words):
-    monkeypatch.setattr(_preflight, "Unit", lambda name: Unit(name, *words[1:]))
-    return _preflight.judge_unit(words[0])["problems"]
+    monkeypatch.setattr(preflight, "Unit", lambda name: Unit(name, *words[1:]))
+    return preflight.judge_unit(words[0])["problems"]
 
 
 def test_another_name_of_a_unit_is_refused(monkeypatch):
@@ -39,11 +39,11 @@ def test_a_name_that_a_unit_file_would_change_is_refused(monkeypatch):
 @pytest.mark.parametrize("images", ["images", "/srv/check points", "/srv/100%", "/srv/a\\b", '/srv/"a"', "/srv/$a"])
 def test_a_directory_that_a_unit_file_would_change_is_refused(images):
     with pytest.raises(KupError, match="expected an absolute path without"):
-        _preflight.examine("7.2", ["memcached.service"], images, "auto", "none", "run")
+        preflight.examine("7.2", ["memcached.service"], images, "auto", "none", "run")
 
 
 def test_a_socket_has_a_short_path():
     images = "/var/lib/kup/images"
     fits = "a" * (107 - len(images) - len("/20261125T104210/10-/lazy-pages.socket"))
-    assert _preflight._long_path(images, fits) is None
-    assert "would have 108 characters, expected at most 107" in _preflight._long_path(images, fits + "a")
+    assert preflight._long_path(images, fits) is None
+    assert "would have 108 characters, expected at most 107" in preflight._long_path(images, fits + "a")

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils import _record
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
-from ansible_collections.kup.fleet.plugins.module_utils._record import Record
+from ansible_collections.kup.fleet.plugins.module_utils._update import record as records
+from ansible_collections.kup.fleet.plugins.module_utils._update.record import Record
 
 LIBRARY = pathlib.Path(__file__).parents[3] / "files" / "node" / "lib.sh"
 
@@ -16,16 +16,16 @@ LIBRARY = pathlib.Path(__file__).parents[3] / "files" / "node" / "lib.sh"
 @pytest.fixture
 def path(tmp_path, monkeypatch):
     path = tmp_path / "state" / "record"
-    monkeypatch.setattr(_record, "RECORD", str(path))
-    monkeypatch.setattr(_record, "RECORD_COPY", f"{path}.copy")
+    monkeypatch.setattr(records, "RECORD", str(path))
+    monkeypatch.setattr(records, "RECORD_COPY", f"{path}.copy")
     return path
 
 
 def test_what_is_saved_is_loaded(path):
     record = Record(PHASE="trial", UNITS="a.service b.service", REASON='it said "no" to $HOME `id`', KERNEL_NEW="7.2")
-    _record.save(record)
-    assert _record.load() == record
-    assert _record.load().units == ["a.service", "b.service"]
+    records.save(record)
+    assert records.load() == record
+    assert records.load().units == ["a.service", "b.service"]
 
 
 def flip(path, bit):
@@ -44,38 +44,38 @@ def read_by_the_shell(path):
 
 def test_any_flipped_bit_is_found_and_the_copy_counts(path):
     record = Record(PHASE="trial", REASON="it said 'no'")
-    _record.save(record)
+    records.save(record)
     right = path.read_bytes()
     for bit in range(8 * len(right)):
         flip(path, bit)
-        assert _record.load() == record
+        assert records.load() == record
         if bit % 13 == 0:
             assert read_by_the_shell(path) == "trial:it said 'no'"
         path.write_bytes(right)
 
 
 def test_the_shell_writes_what_the_copy_says_where_the_record_is_damaged(path):
-    _record.save(Record(PHASE="trial", KERNEL_NEW="7.2"))
+    records.save(Record(PHASE="trial", KERNEL_NEW="7.2"))
     flip(path, 8 * 80)
     shell = LIBRARY.read_text().replace("state=/var/lib/kup", f"state={path.parent}")
     subprocess.run(["sh", "-ec", f"{shell}\nadvance fell_back why running"], check=True)
     for damaged in (path, path.with_name("record.copy")):
         flip(damaged, 8 * 70)
-        assert _record.load() == Record(PHASE="fell_back", KERNEL_NEW="7.2", REASON="why", DATA="running")
+        assert records.load() == Record(PHASE="fell_back", KERNEL_NEW="7.2", REASON="why", DATA="running")
         flip(damaged, 8 * 70)
 
 
 def test_two_damaged_records_say_nothing(path):
-    _record.save(Record(PHASE="trial"))
+    records.save(Record(PHASE="trial"))
     flip(path, 8 * 70)
     flip(path.with_name("record.copy"), 8 * 3)
     with pytest.raises(KupError, match="not what was written"):
-        _record.load()
+        records.load()
     assert read_by_the_shell(path) == ":"
 
 
 def test_without_a_file_the_record_is_empty(path):
-    record = _record.load()
+    record = records.load()
     assert record == {}
     assert not record.unfinished
     assert record["PHASE"] == ""
@@ -84,10 +84,10 @@ def test_without_a_file_the_record_is_empty(path):
 def test_a_reason_with_quotes_survives_the_shell(path):
     """files/node writes the record again with single quotes around each value."""
     record = Record(PHASE="trial", KERNEL_NEW="7.2")
-    _record.advance(record, "trial", "'criu check' fails:\n  it's no use; $(id) `id` \\")
+    records.advance(record, "trial", "'criu check' fails:\n  it's no use; $(id) `id` \\")
     shell = LIBRARY.read_text().replace("state=/var/lib/kup", f"state={path.parent}")
     subprocess.run(["sh", "-ec", f'{shell}\nadvance fell_back "$REASON"'], check=True)
-    found = _record.load()
+    found = records.load()
     assert found["PHASE"] == "fell_back"
     assert found["REASON"] == '"criu check" fails: it"s no use; $(id) `id` \\'
     assert found["KERNEL_NEW"] == "7.2"
@@ -155,10 +155,10 @@ def own_resources(folder, limits, current):
 @pytest.mark.parametrize("text", ["PHASE=great", "COLOUR=red", "no line", "PHASE=trial phase"])
 def test_a_broken_record_is_refused(text):
     with pytest.raises(KupError, match="transaction record"):
-        _record.parse(_record.sealed(text + "\n"))
+        records.parse(records.sealed(text + "\n"))
 
 
-@pytest.mark.parametrize(("phase", "unfinished"), [(name, meaning[0]) for name, meaning in _record.PHASES.items()])
+@pytest.mark.parametrize(("phase", "unfinished"), [(name, meaning[0]) for name, meaning in records.PHASES.items()])
 def test_unfinished(phase, unfinished):
     assert Record(PHASE=phase).unfinished is unfinished
 
@@ -169,37 +169,37 @@ def held(until, phase="trial", kernel="7.2"):
 
 def test_another_run_is_kept_away_while_one_is_at_work():
     with pytest.raises(KupError, match="The run first works on this node"):
-        _record.claim(held(60), "second")
+        records.claim(held(60), "second")
 
 
 def test_a_clock_that_was_set_back_keeps_nobody_away_for_longer_than_a_lease():
-    with pytest.raises(KupError, match=f"or {_record.LEASE} s if it is dead"):
-        _record.claim(held(10**6), "second")
+    with pytest.raises(KupError, match=f"or {records.LEASE} s if it is dead"):
+        records.claim(held(10**6), "second")
 
 
 def test_the_same_run_goes_on():
-    _record.claim(held(60), "first")
+    records.claim(held(60), "first")
 
 
 def test_a_dead_run_is_taken_over_for_the_same_kernel():
-    _record.claim(held(-1), "second", "7.2")
+    records.claim(held(-1), "second", "7.2")
 
 
 def test_a_dead_run_for_another_kernel_is_refused():
     with pytest.raises(KupError, match="left an update to 7.2 in phase trial"):
-        _record.claim(held(-1), "second", "6.12")
+        records.claim(held(-1), "second", "6.12")
 
 
 def test_a_finished_update_keeps_nobody_away():
-    _record.claim(held(60, phase="committed"), "second")
+    records.claim(held(60, phase="committed"), "second")
 
 
 def test_take_renews_the_lease_of_an_unfinished_update(path):
-    _record.save(held(-1))
-    _record.take("second")
-    found = _record.load()
+    records.save(held(-1))
+    records.take("second")
+    found = records.load()
     assert found["OWNER"] == "second"
-    assert int(found["OWNER_UNTIL"]) > time.time() + _record.LEASE - 5
+    assert int(found["OWNER_UNTIL"]) > time.time() + records.LEASE - 5
 
 
 def test_as_dict():

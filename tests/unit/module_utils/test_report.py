@@ -6,8 +6,8 @@ import stat
 
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils import _report
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.plugin_utils import _report
 
 
 def report_of(**results):

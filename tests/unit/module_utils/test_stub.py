@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils import _kernelstub
+from ansible_collections.kup.fleet.plugins.module_utils._image import stub
 
 REPO = pathlib.Path(__file__).resolve().parents[3]
 STUB = REPO / "files" / "stub"
@@ -22,7 +22,7 @@ def compiler_version():
 def test_code_is_what_its_sources_build(tmp_path):
     if compiler_version() != COMPILER:
         pytest.skip(f"gcc is {compiler_version()}; the code was built with {COMPILER}")
-    for name, content in (("boot", _kernelstub.BOOT), ("reserve", _kernelstub.RESERVE)):
+    for name, content in (("boot", stub.BOOT), ("reserve", stub.RESERVE)):
         subprocess.run(["make", "-s", "-C", STUB, f"OUT={tmp_path}", f"{tmp_path}/{name}.bin"], check=True)
         assert (tmp_path / f"{name}.bin").read_bytes() == content
 

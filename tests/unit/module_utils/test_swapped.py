@@ -6,8 +6,9 @@ import types
 
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils import _memory, _swapped
+from ansible_collections.kup.fleet.plugins.module_utils._engines import swap
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._system import memory
 
 MIB = 1 << 20
 
@@ -39,7 +40,7 @@ def test_only_pages_that_are_swapped_out_are_read(tmp_path, monkeypatch):
     class Process:
         path = str(tmp_path)
 
-    _swapped._read(Process)
+    swap._read(Process)
     assert read == [(16, 0x10 * 8), (1, 0x11000)]
 
 
@@ -65,20 +66,20 @@ def unit(monkeypatch, tmp_path):
             return state.out[0] * MIB  # all of it, for each of them
 
     state.processes = [Process(), Process()]
-    monkeypatch.setattr(_memory, "room", lambda cgroup: (state.room * MIB, f"memory.max of {cgroup}"))
-    monkeypatch.setattr(_swapped, "_read", read)
+    monkeypatch.setattr(memory, "room", lambda cgroup: (state.room * MIB, f"memory.max of {cgroup}"))
+    monkeypatch.setattr(swap, "_read", read)
     return state
 
 
 def test_all_comes_in(unit):
     unit.out = [40, 20, 0]
-    assert _swapped.bring_in(unit)
+    assert swap.bring_in(unit)
     assert unit.read == unit.processes
 
 
 def test_what_has_gone_out_for_it_comes_in_the_next_time(unit):
     unit.out = [40, 40, 10, 5, 0]
-    assert _swapped.bring_in(unit)
+    assert swap.bring_in(unit)
     assert unit.read == 2 * unit.processes
 
 
@@ -88,33 +89,33 @@ def test_one_that_ends_meanwhile_is_no_reason_to_give_up(unit, monkeypatch):
         unit.out = [0]
         raise ProcessLookupError
 
-    monkeypatch.setattr(_swapped, "_read", read)
-    assert _swapped.bring_in(unit)
+    monkeypatch.setattr(swap, "_read", read)
+    assert swap.bring_in(unit)
     assert unit.read == unit.processes
 
 
 def test_nothing_is_out(unit):
     unit.out, unit.room = [0], 0
-    assert not _swapped.bring_in(unit)
+    assert not swap.bring_in(unit)
     assert not unit.read
 
 
 @pytest.mark.parametrize(("out", "room", "fits"), [(40, 36, True), (40, 35, False), (4, 0, True), (6, -90, False)])
 def test_what_comes_in_needs_room(unit, out, room, fits):
     unit.out, unit.room = [out, out, 0], room
-    assert (_swapped.obstacle(unit) is None) == fits
+    assert (swap.obstacle(unit) is None) == fits
     if fits:
-        assert _swapped.bring_in(unit)
+        assert swap.bring_in(unit)
         return
     with pytest.raises(
         KupError, match=rf"a.service has {out} MiB swapped out.* memory.max of /system.slice/a.service has"
     ):
-        _swapped.bring_in(unit)
+        swap.bring_in(unit)
     assert not unit.read
 
 
 def test_what_goes_out_again_is_a_reason_to_give_up(unit):
     unit.out = [40, 6, 6, 6, 6]
     with pytest.raises(KupError, match="has 6 MiB swapped out, again.* memory.max of /system.slice/a.service is short"):
-        _swapped.bring_in(unit)
+        swap.bring_in(unit)
     assert unit.read == 2 * unit.processes

@@ -7,7 +7,9 @@ import types
 
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils import _bootplan, _criu, _drivers, _filesystems, _network
+from ansible_collections.kup.fleet.plugins.module_utils._criu import command as criu_command
+from ansible_collections.kup.fleet.plugins.module_utils._system import drivers, filesystems, network
+from ansible_collections.kup.fleet.plugins.module_utils._update import boot_plan
 
 REPO = pathlib.Path(__file__).resolve().parents[3]
 
@@ -27,21 +29,21 @@ def test_a_device_hangs_on_all_drivers_above_it(tmp_path):
     put_driver(card, "virtio-pci", "virtio_pci")
     put_driver(card.parent, "pcieport")
     put_driver(card / "disk", "sd")
-    assert _drivers.chain(str(card / "disk")) == {"virtio_pci", "sd_mod"}
+    assert drivers.chain(str(card / "disk")) == {"virtio_pci", "sd_mod"}
 
 
 def test_a_directory_that_is_not_there_yet_is_judged_by_its_parent(tmp_path):
-    assert _filesystems.existing(f"{tmp_path}/a/b/c") == str(tmp_path)
+    assert filesystems.existing(f"{tmp_path}/a/b/c") == str(tmp_path)
 
 
 def mounted(monkeypatch, text, fragment=""):
-    monkeypatch.setattr(_filesystems, "run", lambda command: types.SimpleNamespace(stdout=text))
-    monkeypatch.setattr(_filesystems, "show", lambda name, *properties: {"FragmentPath": fragment})
+    monkeypatch.setattr(filesystems, "run", lambda command: types.SimpleNamespace(stdout=text))
+    monkeypatch.setattr(filesystems, "show", lambda name, *properties: {"FragmentPath": fragment})
 
 
 def test_of_stacked_mounts_the_last_counts(monkeypatch):
     mounted(monkeypatch, "/images systemd-1 autofs\n/images /dev/sdb1 ext4\n")
-    assert _filesystems.of("/images") == _filesystems.FileSystem("/images", "/dev/sdb1", "ext4")
+    assert filesystems.of("/images") == filesystems.FileSystem("/images", "/dev/sdb1", "ext4")
 
 
 @pytest.mark.parametrize(
@@ -56,23 +58,23 @@ def test_of_stacked_mounts_the_last_counts(monkeypatch):
 )
 def test_images_must_be_there_in_the_next_boot(monkeypatch, text, fragment, fits):
     mounted(monkeypatch, text, fragment)
-    assert (_filesystems.misfit("/images") is None) == fits
+    assert (filesystems.misfit("/images") is None) == fits
 
 
 def test_the_first_error_of_criu_is_the_cause(tmp_path):
     (tmp_path / "dump.log").write_text("fine\nError (a.c:1): the cause\nError (b.c:2): a consequence\n")
-    assert _criu.complaint(str(tmp_path), "dump", 1) == "Error (a.c:1): the cause"
+    assert criu_command.complaint(str(tmp_path), "dump", 1) == "Error (a.c:1): the cause"
 
 
 @pytest.mark.parametrize(("blocks", "says"), [(0, "no room is left"), (9, "exit code 1")])
 def test_a_criu_that_could_not_even_write_its_log(monkeypatch, tmp_path, blocks, says):
     monkeypatch.setattr(os, "statvfs", lambda path: types.SimpleNamespace(f_bavail=blocks))
-    assert says in _criu.complaint(str(tmp_path), "dump", 1)
+    assert says in criu_command.complaint(str(tmp_path), "dump", 1)
 
 
 def test_who_was_asked_to_start_before_a_unit_still_does(monkeypatch, tmp_path):
-    monkeypatch.setattr(_bootplan, "show", lambda name, *properties: {"After": "basic.target systemd-udevd.service"})
-    _bootplan._ahead(str(tmp_path / "ahead"), "cache.service", ["systemd-journald.service", "systemd-udevd.service"])
+    monkeypatch.setattr(boot_plan, "show", lambda name, *properties: {"After": "basic.target systemd-udevd.service"})
+    boot_plan._ahead(str(tmp_path / "ahead"), "cache.service", ["systemd-journald.service", "systemd-udevd.service"])
     assert (tmp_path / "ahead/cache.service.d/kup-ahead.conf").read_text().split() == [
         "[Unit]",
         "Before=systemd-journald.service",
@@ -80,10 +82,10 @@ def test_who_was_asked_to_start_before_a_unit_still_does(monkeypatch, tmp_path):
 
 
 def test_a_gateway_is_reached_before_what_is_behind_it(monkeypatch):
-    monkeypatch.setattr(_network, "read_text", lambda *arguments: "1500")
-    monkeypatch.setattr(_network, "_addresses", lambda name: [])
-    monkeypatch.setattr(_network, "_routes", lambda name: ["default via 10.0.0.1", "10.0.0.1 scope link"])
-    routes = [command for command in _network.Link("ens3").commands if command.startswith("route")]
+    monkeypatch.setattr(network, "read_text", lambda *arguments: "1500")
+    monkeypatch.setattr(network, "_addresses", lambda name: [])
+    monkeypatch.setattr(network, "_routes", lambda name: ["default via 10.0.0.1", "10.0.0.1 scope link"])
+    routes = [command for command in network.Link("ens3").commands if command.startswith("route")]
     assert routes == ["route replace 10.0.0.1 scope link dev ens3", "route replace default via 10.0.0.1 dev ens3"]
 
 

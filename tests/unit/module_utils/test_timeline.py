@@ -2,7 +2,7 @@
 
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils import _timeline
+from ansible_collections.kup.fleet.plugins.module_utils._update import timeline
 
 OLD = [("freeze", 100.0), ("dumped", 100.9), ("planned", 101.1)]
 NEW = [
@@ -25,23 +25,23 @@ def by_time(*parts):
 
 
 def test_phases_of_a_switch():
-    found = _timeline.phases(by_time(events("a", OLD), events("b", NEW)))
+    found = timeline.phases(by_time(events("a", OLD), events("b", NEW)))
     expected = {"dump_s": 0.9, "kernel_s": 1.5, "early_boot_s": 0.5, "restore_s": 0.8, "open_s": 0.05}
     assert {phase: found[phase] for phase in expected} == pytest.approx(expected)
 
 
 def test_the_phases_are_the_whole_outage():
     both = by_time(events("a", OLD), events("b", NEW))
-    assert sum(_timeline.phases(both).values()) == pytest.approx(_timeline.outage(both))
+    assert sum(timeline.phases(both).values()) == pytest.approx(timeline.outage(both))
 
 
 def test_outage_ends_when_packets_flow():
-    assert _timeline.outage(by_time(events("a", OLD), events("b", NEW))) == pytest.approx(4.85)
+    assert timeline.outage(by_time(events("a", OLD), events("b", NEW))) == pytest.approx(4.85)
 
 
 def test_a_clock_that_begins_early_loses_no_event():
-    early = _timeline.phases(by_time(events("a", OLD), events("b", NEW, shift=-2.5)))
-    assert early.keys() == _timeline.phases(by_time(events("a", OLD), events("b", NEW))).keys()
+    early = timeline.phases(by_time(events("a", OLD), events("b", NEW, shift=-2.5)))
+    assert early.keys() == timeline.phases(by_time(events("a", OLD), events("b", NEW))).keys()
     assert min(early.values()) == 0
     assert early["kernel_s"] == pytest.approx(1.5)
 
@@ -49,22 +49,22 @@ def test_a_clock_that_begins_early_loses_no_event():
 def test_the_last_switch_counts():
     back = events("b", OLD, 50) + events("c", NEW, 50.5)
     both = by_time(events("a", OLD), events("b", NEW), back)
-    assert _timeline.outage(both) == pytest.approx(5.35)
+    assert timeline.outage(both) == pytest.approx(5.35)
 
 
 def test_a_switch_that_was_given_up():
     given_up = events("a", [("freeze", 100.0), ("given-up", 101.5)])
-    assert _timeline.outage(given_up) == 1.5
-    assert _timeline.phases(given_up) == {}
+    assert timeline.outage(given_up) == 1.5
+    assert timeline.phases(given_up) == {}
 
 
 def test_packets_that_do_not_flow_yet():
-    assert _timeline.outage(events("a", OLD)) is None
+    assert timeline.outage(events("a", OLD)) is None
 
 
 def test_no_switch():
-    assert _timeline.phases([]) == {}
-    assert _timeline.outage([]) is None
+    assert timeline.phases([]) == {}
+    assert timeline.outage([]) is None
 
 
 def test_events_are_read_in_order_and_what_a_power_cut_has_torn_is_left_out(tmp_path, monkeypatch):
@@ -75,9 +75,9 @@ def test_events_are_read_in_order_and_what_a_power_cut_has_torn_is_left_out(tmp_
         + "\0" * 60
         + f"open 9.25 {boots[1]}\nkexec 3.0 ea2c0\narr"
     )
-    monkeypatch.setattr(_timeline, "TIMELINE", str(path))
-    monkeypatch.setattr(_timeline, "RUN", str(tmp_path))
-    assert _timeline.events() == [
+    monkeypatch.setattr(timeline, "TIMELINE", str(path))
+    monkeypatch.setattr(timeline, "RUN", str(tmp_path))
+    assert timeline.events() == [
         {"event": "freeze", "at": 1.5, "boot": boots[0]},
         {"event": "dumped", "at": 2.000000123, "boot": boots[0]},
         {"event": "open", "at": 9.25, "boot": boots[1]},

@@ -2,17 +2,12 @@
 
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils import (
-    _bootloader,
-    _crashkernel,
-    _flow,
-    _kernels,
-    _panic,
-    _record,
-    _transaction,
-)
+from ansible_collections.kup.fleet.plugins.module_utils._boot import crash_kernel, grub, kernels, panic
+from ansible_collections.kup.fleet.plugins.module_utils._engines import pending_memory
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
-from ansible_collections.kup.fleet.plugins.module_utils._record import Record
+from ansible_collections.kup.fleet.plugins.module_utils._update import record as records
+from ansible_collections.kup.fleet.plugins.module_utils._update import transaction
+from ansible_collections.kup.fleet.plugins.module_utils._update.record import Record
 
 LEFT = ["images", "images/somebody-else", "record", "run", "run/lock"]
 PLACES = ("KERNELS", "BOOT", "MEMORY", "NUMBERS", "CHECKS", "PANIC_LOG", "RUN")
@@ -22,10 +17,10 @@ PLACES = ("KERNELS", "BOOT", "MEMORY", "NUMBERS", "CHECKS", "PANIC_LOG", "RUN")
 def node(tmp_path, monkeypatch):
     """A node's state with all that an update can leave: its directory, and the record of a failed one."""
     for name in PLACES:
-        monkeypatch.setattr(_transaction, name, str(tmp_path / name.lower()))
-    monkeypatch.setattr(_flow, "RUN", str(tmp_path / "run"))
-    monkeypatch.setattr(_record, "RECORD", str(tmp_path / "record"))
-    monkeypatch.setattr(_record, "RECORD_COPY", str(tmp_path / "record.copy"))
+        monkeypatch.setattr(transaction, name, str(tmp_path / name.lower()))
+    monkeypatch.setattr(pending_memory, "RUN", str(tmp_path / "run"))
+    monkeypatch.setattr(records, "RECORD", str(tmp_path / "record"))
+    monkeypatch.setattr(records, "RECORD_COPY", str(tmp_path / "record.copy"))
     for directory in ("kernels/7.2", "run", "boot/1", "images/20260101T000000/1-a.service", "images/somebody-else"):
         (tmp_path / directory).mkdir(parents=True)
     for file in ("memory", "numbers", "record", "run/verdict", "run/lock"):
@@ -39,15 +34,15 @@ def names(directory):
 
 def test_what_a_finished_update_keeps_is_removed(node):
     directory, record = node
-    assert _transaction.forget(record)
+    assert transaction.forget(record)
     assert names(directory) == LEFT
-    assert not _transaction.forget(record)
+    assert not transaction.forget(record)
 
 
 def test_a_look_removes_nothing(node):
     directory, record = node
     before = names(directory)
-    assert _transaction.forget(record, dry=True)
+    assert transaction.forget(record, dry=True)
     assert names(directory) == before
 
 
@@ -55,10 +50,10 @@ def test_a_look_removes_nothing(node):
 def test_an_update_that_did_not_come_to_its_switch_is_ended(node, monkeypatch, phase):
     directory, record = node
     cleaned = []
-    monkeypatch.setattr(_transaction, "clean_up", lambda record, dry: cleaned.append((record["PHASE"], dry)))
+    monkeypatch.setattr(transaction, "clean_up", lambda record, dry: cleaned.append((record["PHASE"], dry)))
     record["PHASE"] = phase
-    assert _transaction.forget(record)
-    assert _record.load()["PHASE"] == "aborted"
+    assert transaction.forget(record)
+    assert records.load()["PHASE"] == "aborted"
     assert cleaned == [("aborted", False)]
     assert names(directory) == sorted([*LEFT, "record.copy"])
 
@@ -68,7 +63,7 @@ def test_an_update_under_way_is_left_alone(node, phase):
     directory, record = node
     before = names(directory)
     with pytest.raises(KupError, match=f"phase '{phase}'.*kup_fallback"):
-        _transaction.forget(Record(record, PHASE=phase))
+        transaction.forget(Record(record, PHASE=phase))
     assert names(directory) == before
 
 
@@ -76,25 +71,25 @@ def test_a_commit_that_cannot_be_written_leaves_the_trial_as_it_is(node, monkeyp
     _directory, record = node
     acted = []
 
-    def refuse(_record):
+    def refuse(records):
         raise OSError("Read-only file system")
 
-    monkeypatch.setattr(_kernels, "running", lambda: "7.2")
-    monkeypatch.setattr(_record, "load", lambda: Record(record, PHASE="trial"))
-    monkeypatch.setattr(_record, "save", refuse)
-    monkeypatch.setattr(_transaction, "forgetful", lambda record: False)
-    monkeypatch.setattr(_transaction, "run", lambda *argv, **_options: acted.append(argv))
-    for module, name in ((_crashkernel, "disarm"), (_panic, "put_back"), (_bootloader, "unpin")):
+    monkeypatch.setattr(kernels, "running", lambda: "7.2")
+    monkeypatch.setattr(records, "load", lambda: Record(record, PHASE="trial"))
+    monkeypatch.setattr(records, "save", refuse)
+    monkeypatch.setattr(transaction, "forgetful", lambda record: False)
+    monkeypatch.setattr(transaction, "run", lambda *argv, **_options: acted.append(argv))
+    for module, name in ((crash_kernel, "disarm"), (panic, "put_back"), (grub, "unpin")):
         monkeypatch.setattr(module, name, acted.append)
     with pytest.raises(OSError, match="Read-only"):
-        _transaction.commit()
+        transaction.commit()
     assert not acted
 
 
 def test_a_node_without_an_update_has_nothing(tmp_path, monkeypatch):
     for name in PLACES:
-        monkeypatch.setattr(_transaction, name, str(tmp_path / name.lower()))
-    assert not _transaction.forget(Record())
+        monkeypatch.setattr(transaction, name, str(tmp_path / name.lower()))
+    assert not transaction.forget(Record())
 
 
 class Staging(Exception):
@@ -108,10 +103,10 @@ def test_a_checkpoint_that_was_cut_off_is_removed_before_the_next_update_forgets
     def stop(path):
         raise Staging(path)
 
-    monkeypatch.setattr(_transaction, "clean_up", lambda record: cleaned.append((record["PHASE"], record["ID"])))
-    monkeypatch.setattr(_transaction, "make_directory", stop)
-    _record.save(Record(record, PHASE="checkpointing", ENGINE="criu"))
+    monkeypatch.setattr(transaction, "clean_up", lambda record: cleaned.append((record["PHASE"], record["ID"])))
+    monkeypatch.setattr(transaction, "make_directory", stop)
+    records.save(Record(record, PHASE="checkpointing", ENGINE="criu"))
     with pytest.raises(Staging):
-        _transaction.stage("7.2", ["a.service"], {}, initramfs="auto", owner="me")
+        transaction.stage("7.2", ["a.service"], {}, initramfs="auto", owner="me")
     assert cleaned == [("aborted", "20260101T000000")]
-    assert _record.load()["PHASE"] == "aborted"
+    assert records.load()["PHASE"] == "aborted"

@@ -2,13 +2,13 @@
 
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils import _processes
-from ansible_collections.kup.fleet.plugins.module_utils._units import Unit
+from ansible_collections.kup.fleet.plugins.module_utils._system import processes
+from ansible_collections.kup.fleet.plugins.module_utils._system.units import Unit
 
 
 @pytest.fixture
 def unit(tmp_path, monkeypatch):
-    monkeypatch.setattr(_processes, "CGROUPS", str(tmp_path))
+    monkeypatch.setattr(processes, "CGROUPS", str(tmp_path))
     found = Unit.__new__(Unit)  # without asking systemd
     found.cgroup = "/system.slice/cache.service"
     (tmp_path / found.cgroup[1:]).mkdir(parents=True)

@@ -2,8 +2,10 @@
 
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils import _chain, _flow, _kernels, _record, _watch
+from ansible_collections.kup.fleet.plugins.module_utils._boot import kernels
+from ansible_collections.kup.fleet.plugins.module_utils._engines import pending_memory
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._update import record, service, watch
 
 TRIAL = {"PHASE": "trial", "KERNEL_OLD": "6.12.1", "KERNEL_NEW": "7.2.1"}
 # The command is the only check that can fail here.
@@ -14,23 +16,23 @@ CHECKS = {"units": [], "ports": [], "uris": [], "numbers": []}
 def _went_back(tmp_path, monkeypatch):
     """A node on trial, and the reasons for which it went back."""
     reasons = []
-    monkeypatch.setattr(_watch, "CHECKS", str(tmp_path / "checks.json"))
-    monkeypatch.setattr(_watch, "STATE", str(tmp_path))
-    monkeypatch.setattr(_watch, "_COUNT", str(tmp_path / "watch"))
-    monkeypatch.setattr(_record, "load", lambda: _record.Record(TRIAL))
-    monkeypatch.setattr(_kernels, "running", lambda: "7.2.1")
-    monkeypatch.setattr(_flow, "units", list)
-    monkeypatch.setattr(_chain, "go_back", reasons.append)
+    monkeypatch.setattr(watch, "CHECKS", str(tmp_path / "checks.json"))
+    monkeypatch.setattr(watch, "STATE", str(tmp_path))
+    monkeypatch.setattr(watch, "_COUNT", str(tmp_path / "watch"))
+    monkeypatch.setattr(record, "load", lambda: record.Record(TRIAL))
+    monkeypatch.setattr(kernels, "running", lambda: "7.2.1")
+    monkeypatch.setattr(pending_memory, "units", list)
+    monkeypatch.setattr(service, "go_back", reasons.append)
     return reasons
 
 
 def keep(*argv, **more):
-    _watch.keep({**CHECKS, "commands": [{"argv": list(argv)}] if argv else [], **more})
+    watch.keep({**CHECKS, "commands": [{"argv": list(argv)}] if argv else [], **more})
 
 
 def look(times):
     for _time in range(times):
-        _watch.look()
+        watch.look()
 
 
 def test_it_goes_back_when_a_check_fails_three_times_in_a_row(went_back):
@@ -57,10 +59,10 @@ def test_it_goes_on_to_ask_for_the_way_back(went_back, monkeypatch, capsys):
         raise KupError("Another operation is under way.")
 
     keep("false")
-    monkeypatch.setattr(_chain, "go_back", refuse)
+    monkeypatch.setattr(service, "go_back", refuse)
     look(3)
     assert "Another operation is under way." in capsys.readouterr().err
-    monkeypatch.setattr(_chain, "go_back", went_back.append)
+    monkeypatch.setattr(service, "go_back", went_back.append)
     look(3)
     assert len(went_back) == 1
 
@@ -76,21 +78,21 @@ def test_it_does_not_freeze_the_applications_for_ever(went_back):
 )
 def test_only_a_trial_is_watched(went_back, monkeypatch, phase):
     keep("false")
-    monkeypatch.setattr(_record, "load", lambda: _record.Record(TRIAL, PHASE=phase))
+    monkeypatch.setattr(record, "load", lambda: record.Record(TRIAL, PHASE=phase))
     look(4)
     assert not went_back
 
 
 def test_the_old_kernel_is_not_watched(went_back, monkeypatch):
     keep("false")
-    monkeypatch.setattr(_kernels, "running", lambda: "6.12.1")
+    monkeypatch.setattr(kernels, "running", lambda: "6.12.1")
     look(4)
     assert not went_back
 
 
 def test_nothing_is_judged_while_memory_flows(went_back, monkeypatch):
     keep("false")
-    monkeypatch.setattr(_flow, "units", lambda: ["memcached.service"])
+    monkeypatch.setattr(pending_memory, "units", lambda: ["memcached.service"])
     look(4)
     assert not went_back
 
@@ -107,7 +109,7 @@ def test_a_number_may_drop_but_must_be_told(went_back, monkeypatch):
         asked.extend(checks["numbers"])
         return [], {}
 
-    monkeypatch.setattr(_watch._gate, "judge", judge)
+    monkeypatch.setattr(watch.gate, "judge", judge)
     keep(numbers=[{"name": "items", "at_least": 0.99}])
     look(1)
     assert asked == [{"name": "items", "at_least": 0.0}]

@@ -1,0 +1,121 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""A panic of a kernel on trial lands in the preserved one, which keeps the log and brings the applications back.
+
+The new kernel sets memory aside (``crashkernel=``, Documentation/admin-guide/kdump/kdump.rst); early in its user space the preserved
+kernel is loaded there (files/node/arm-crash). After a panic that one runs in the little memory that was set aside, with one program
+only (files/node/crashed): it writes down what happened, and loads and starts the preserved kernel once more, with all memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+
+from .._files import make_directory, read_text, write_file
+from .._paths import RUNTIME
+from .._run import run
+from .._system import memory
+from . import kexec, load_window
+
+_SIZE = "/sys/kernel/kexec_crash_size"
+_LOADED = "/sys/kernel/kexec_crash_loaded"
+# What the firmware said of the memory; kexec(8) tells the next kernel that.
+_FIRMWARE = "/sys/firmware/memmap"
+
+# What the crash kernel's few processes and what they read take, beside the kernels.
+_BESIDE = 96 << 20
+_UNIT = 16 << 20
+# What a kernel sets aside for devices below 4 GiB, if it has to take the rest from above.
+_LOW, _BELOW = 256 << 20, 4 << 30
+
+# The crash kernel has no memory to spare; its devices were in use a moment ago; it starts on whichever processor was left.
+_DROPPED = re.compile(r"(default_)?hugepage\S*=|crashkernel=")
+_WORDS = f"init={RUNTIME}/crashed reset_devices nr_cpus=1"
+
+
+def room(directory):
+    """The word that makes the new kernel set memory aside for the staged one in ``directory``; empty if it is not to be.
+
+    Not where the operator has a crash kernel, nor where it would take more than half of what is free; nor under lockdown, where no
+    kernel can be loaded by a map of the memory.
+    """
+    if "[none]" not in read_text("/sys/kernel/security/lockdown", "[none]"):
+        return ""
+    own = any(
+        word.startswith("crashkernel=") and not kexec.CRASH_MEMORY.fullmatch(word)
+        for word in read_text("/proc/cmdline").split()
+    )
+    if own or not os.path.isdir(_FIRMWARE):
+        return ""
+    needed = piece(directory)
+    low = _LOW if any(end > _BELOW for _start, end in load_window.ram()) else 0
+    if needed + low > memory.available() // 2:
+        return ""
+    return f"crashkernel={needed >> 10}K@0"
+
+
+def piece(directory):
+    """Bytes that the preserved kernel in ``directory`` needs as a crash kernel, in one piece.
+
+    For itself, and, because a kernel takes no other one that is larger than half of its memory, twice for that.
+    """
+    images = [path for path in (f"{directory}/vmlinuz", f"{directory}/patched") if os.path.exists(path)]
+    needed = 3 * max(load_window.size(image, kexec.initrd(directory)) for image in images) + _BESIDE
+    return -(-needed // _UNIT) * _UNIT
+
+
+def words(record, target):
+    """What the kernel ``target`` is told of it: words for its command line."""
+    return record["CRASHKERNEL"] if target == record["KERNEL_NEW"] else ""
+
+
+def stage(directory):
+    """Write what the crash kernel finds beside the preserved one in ``directory``: only a kernel with all memory knows it.
+
+    ``crash-cmdline``, its command line; ``memmap``, the firmware's map of the memory as files; ``window``, where the next kernel is
+    loaded: its own map knows nothing of what this one was told to leave alone (``memmap=``).
+
+    :returns: whether anything was written.
+    """
+    line = " ".join(word for word in read_text(f"{directory}/cmdline").split() if not _DROPPED.match(word))
+    wanted = json.dumps([read_text(f"{directory}/staged"), line, _WORDS, _map(_FIRMWARE)])
+    if not os.path.isdir(_FIRMWARE) or read_text(f"{directory}/crash-source") == wanted:
+        return False
+    write_file(f"{directory}/crash-cmdline", f"{line} {_WORDS}\n")
+    shutil.rmtree(f"{directory}/memmap", ignore_errors=True)
+    for number, entry in _map(_FIRMWARE).items():
+        make_directory(f"{directory}/memmap/{number}")
+        for name, text in entry.items():
+            write_file(f"{directory}/memmap/{number}/{name}", text + "\n")
+    needed = load_window.size(f"{directory}/vmlinuz", kexec.initrd(directory))
+    window = load_window.options(load_window.choose(load_window.ram(), needed))
+    write_file(f"{directory}/window", " ".join(window) + "\n")
+    write_file(f"{directory}/crash-source", wanted)  # last: it says that the rest is whole
+    return True
+
+
+def _map(directory):
+    """The entries of a directory like /sys/firmware/memmap: dict number → dict of its files."""
+    numbers = sorted(os.listdir(directory), key=int) if os.path.isdir(directory) else []
+    return {
+        number: {name: read_text(f"{directory}/{number}/{name}") for name in ("start", "end", "type")}
+        for number in numbers
+    }
+
+
+def disarm(record):
+    """A panic is the operator's affair again, and the memory that was set aside is the node's."""
+    if not record["CRASHKERNEL"]:
+        return
+    run(["systemctl", "stop", "kup-crash.service"], check=False)  # it may be at work yet
+    if read_text(_LOADED, "0") != "0":
+        run(["kexec", "--load-panic", "--unload"])
+    if read_text(_SIZE, "0") != "0":
+        with contextlib.suppress(OSError), open(_SIZE, "w", encoding="ascii") as stream:
+            stream.write("0")  # if it will not have it, the memory is back after the next boot

@@ -1,0 +1,80 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""Kernels that a node has, and the one that is asked for."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from .._errors import KupError
+from .._run import run
+
+_SELECTOR = re.compile(r"newest|\d+\.\d+[-+.~A-Za-z0-9]*")
+
+
+def running():
+    """Release of the running kernel, e.g. ``6.12.9-cloud-amd64``."""
+    return os.uname().release
+
+
+def flavour(release):
+    """What follows the version and ABI numbers: ``6.12.9+deb13-cloud-amd64`` → ``cloud-amd64``."""
+    return re.sub(r"^[0-9.]+([-+~](rc|deb|bpo)?[0-9.]+(deb[0-9.]+)?)*(\+bpo|\+deb[0-9]+)*-", "", release)
+
+
+def order(release):
+    """Sort key that puts 6.9 before 6.12."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.findall(r"\d+|[^\d]+", release)]
+
+
+def installed():
+    """Releases with an image in /boot and modules, oldest first."""
+    releases = [name[len("vmlinuz-") :] for name in os.listdir("/boot") if name.startswith("vmlinuz-")]
+    return sorted((release for release in releases if os.path.isdir(f"/lib/modules/{release}")), key=order)
+
+
+def matches(selector, release):
+    """Whether ``release`` is meant by ``selector``: the release itself, a series such as ``7.2``, or ``newest``."""
+    return selector in ("newest", release) or bool(re.match(rf"{re.escape(selector)}[-.+~]", release))
+
+
+def check_selector(selector):
+    """Refuse what can be no kernel.
+
+    :raises KupError: neither ``newest`` nor a version.
+    """
+    if not _SELECTOR.fullmatch(selector):
+        raise KupError(f"kup_kernel is {selector!r}, expected 'newest', a series such as '7.2' or a whole release.")
+
+
+def choose(selector):
+    """The installed release that ``selector`` means: newest of the running kernel's flavour; None if there is none."""
+    check_selector(selector)
+    kind = flavour(running())
+    fitting = [
+        release
+        for release in installed()
+        if matches(selector, release) and (release == selector or flavour(release) == kind)
+    ]
+    return fitting[-1] if fitting else None
+
+
+def package(selector):
+    """Name of the newest package that would bring such a kernel, from the apt lists; None if there is none."""
+    check_selector(selector)
+    if not os.path.exists("/usr/bin/apt-cache"):
+        return None
+    kind = flavour(running())
+    names = run(["apt-cache", "pkgnames", "linux-image-"]).stdout.split()
+    releases = [name[len("linux-image-") :] for name in names if name.endswith(kind) and name[12:13].isdigit()]
+    fitting = sorted((r for r in releases if matches(selector, r) and flavour(r) == kind), key=order)
+    while fitting:
+        # A name may be known only because another package mentions it.
+        shown = run(["apt-cache", "policy", f"linux-image-{fitting[-1]}"]).stdout
+        if "Candidate:" in shown and "Candidate: (none)" not in shown:
+            return f"linux-image-{fitting[-1]}"
+        fitting.pop()
+    return None

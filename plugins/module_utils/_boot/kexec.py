@@ -1,0 +1,159 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""Kernels staged in our own place, loaded with kexec(8)."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+
+from .._errors import KupError
+from .._files import copy_file, make_directory, read_text, write_file
+from .._paths import KERNELS
+from .._run import run
+from . import panic, root_device
+
+#: What `crash_kernel.room` puts on a command line. An address that nobody else asks for (0 means anywhere) tells it from an
+#: operator's own.
+CRASH_MEMORY = re.compile(r"crashkernel=\d+K@0")
+
+
+def obstacle():
+    """Why this node cannot kexec: a sentence, or None."""
+    if read_text("/proc/sys/kernel/kexec_load_disabled", "0") != "0":
+        return "kexec is off (sysctl kernel.kexec_load_disabled is 1 until the next boot); reboot without that setting."
+    if "[confidentiality]" in read_text("/sys/kernel/security/lockdown", ""):
+        return "The kernel is locked down for confidentiality, which CRIU cannot work under; boot without lockdown=."
+    if not os.path.exists("/sys/kernel/kexec_loaded"):
+        return "The running kernel was built without kexec; boot a kernel with CONFIG_KEXEC."
+    return None
+
+
+def place(release):
+    """Directory of a staged kernel."""
+    return f"{KERNELS}/{release}"
+
+
+def command_line(current):
+    """Command line for the next kernel: the running one's without what its loader put there, and what a switch needs.
+
+    ``rw`` saves the remount (and the check of a journalled file system) that stands before everything else in a boot;
+    ``quiet`` saves what a serial console takes for a thousand lines (at 115200 baud, seconds).
+    """
+    ours = {"ro", "rw", "quiet", *panic.ALL_WORDS}
+    words = [word for word in current.split() if not re.match(r"(BOOT_IMAGE|initrd|kup_ppp\.table)=", word)]
+    kept = [word for word in words if word not in ours and not CRASH_MEMORY.fullmatch(word)]
+    return " ".join([*kept, "rw", "quiet", *panic.words()])
+
+
+def stage(release, initramfs):
+    """Copy ``release`` with what it boots with to its `place`; a package removal cannot take it away.
+
+    :param initramfs: ``host-only``, ``distribution``, or ``auto`` (none where the kernel mounts its root by itself,
+        else host-only).
+    :returns: whether anything was written.
+    :raises KupError: image missing, or the initramfs cannot be made.
+    """
+    image = f"/boot/vmlinuz-{release}"
+    directory = place(release)
+    line = command_line(read_text("/proc/cmdline"))
+    kind = initramfs
+    if initramfs == "auto":
+        partition = root_device.bare_root(release)
+        kind = "none" if partition else "host-only"
+        if partition:
+            line = re.sub(r"\broot=\S+", f"root=PARTUUID={partition}", line)
+    if not os.path.exists(image):
+        raise KupError(f"{image} does not exist, expected the image of kernel {release}; install its package.")
+    wanted = f"{_identity(image)} {kind}\n{line}\n"
+    if read_text(f"{directory}/staged", "") + "\n" == wanted:
+        return False
+    make_directory(KERNELS)
+    make_directory(directory)
+    copy_file(image, f"{directory}/vmlinuz")
+    if kind == "none":
+        if os.path.exists(f"{directory}/initrd"):
+            os.unlink(f"{directory}/initrd")
+    elif kind == "distribution":
+        copy_file(f"/boot/initrd.img-{release}", f"{directory}/initrd")
+    else:
+        _host_only(release, f"{directory}/initrd")
+    write_file(f"{directory}/cmdline", line + "\n")
+    write_file(f"{directory}/staged", wanted)  # last: it says that the rest is whole
+    return True
+
+
+def _identity(path):
+    status = os.stat(path)
+    return f"{status.st_size} {status.st_mtime_ns}"
+
+
+def _host_only(release, path):
+    """Build an initramfs with what this node's root needs; a complicated root gets what the distribution would give it."""
+    modules = root_device.needed_modules()
+    with tempfile.TemporaryDirectory(prefix="kup-initramfs-", dir="/var/tmp") as scratch:
+        configuration = f"{scratch}/conf"
+        shutil.copytree("/etc/initramfs-tools", configuration, symlinks=True)
+        os.makedirs(f"{configuration}/conf.d", exist_ok=True)
+        # Read last (conf.d in order of name). Light compression: it is unpacked while the application waits.
+        settings = "COMPRESS=zstd\nCOMPRESSLEVEL=1\n" + ("MODULES=list\nRESUME=none\n" if modules else "")
+        with open(f"{configuration}/conf.d/zzz-kup", "w", encoding="ascii") as stream:
+            stream.write(settings)
+        with open(f"{configuration}/modules", "a", encoding="ascii") as stream:
+            stream.writelines(f"{name}\n" for name in sorted(modules or ()))
+        run(["mkinitramfs", "-d", configuration, "-o", f"{scratch}/initrd", release], timeout=900)
+        copy_file(f"{scratch}/initrd", path)
+
+
+def load(release, more=""):
+    """Load a staged kernel for `execute`, with ``more`` words on its command line.
+
+    kexec_file_load is tried first (under Secure Boot the only way), then kexec_load.
+
+    :raises KupError: kexec(8) refuses it.
+    """
+    run(load_command(f"{place(release)}/vmlinuz", ["--kexec-syscall-auto"], more))
+
+
+def load_command(image, options, more=""):
+    """Command line that loads ``image`` with what is staged beside it.
+
+    :param more: words for the kernel's command line.
+    """
+    directory = os.path.dirname(image)
+    line = " ".join(filter(None, [read_text(f"{directory}/cmdline", ""), more]))
+    command = ["kexec", *options, "--load", image, f"--command-line={line}"]
+    return command + ([f"--initrd={initrd(directory)}"] if initrd(directory) else [])
+
+
+def initrd(directory):
+    """Path of the initramfs in a staged kernel's directory, or None."""
+    path = f"{directory}/initrd"
+    return path if os.path.exists(path) else None
+
+
+def loaded():
+    """Whether a kernel is loaded."""
+    return read_text("/sys/kernel/kexec_loaded", "0") == "1"
+
+
+def unload():
+    """Drop the loaded kernel."""
+    if loaded():
+        run(["kexec", "--unload"])
+
+
+def execute():
+    """Jump into the loaded kernel; returns only by raising.
+
+    kexec(8) takes the network interfaces down before it jumps: a card that goes on writing into memory
+    is the one thing that a new kernel cannot defend itself against.
+
+    :raises KupError: the kernel refused.
+    """
+    run(["kexec", "--no-sync", "--exec"])
+    raise KupError("'kexec --exec' came back without an error; no kernel was loaded.")

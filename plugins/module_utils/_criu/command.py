@@ -1,0 +1,138 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""CRIU: its version, which kernels it fits, and the command lines."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from .._errors import KupError
+from .._files import read_text
+from .._run import run
+
+#: Mark of the packets that CRIU itself sends for a locked connection (soccr/soccr.h, SOCCR_MARK).
+SOCKET_MARK = 0xC114
+
+# Known misfits, each seen on real kernels. An update dumps on the old kernel and restores on the new one, a fallback
+# the other way round, so both kernels need both verbs.
+#   (first CRIU without the fault, first kernel that shows it, what happens)
+_MISFITS = (
+    ((3, 18), (6, 13), "fails to dump and to restore"),
+    ((4, 2), (7, 0), "cannot dump internet sockets"),
+)
+
+
+def numbers(version):
+    """Leading numbers of a version: ``6.12.9-cloud-amd64`` → (6, 12, 9).
+
+    :raises KupError: the text does not begin with two numbers.
+    """
+    match = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?", version)
+    if not match:
+        raise KupError(f"{version!r} is no version, expected something like '6.12.9'.")
+    return tuple(int(part or 0) for part in match.groups())
+
+
+def version():
+    """Version of the installed CRIU as text, e.g. ``4.2.1``.
+
+    :raises KupError: CRIU is not installed.
+    """
+    said = run(["criu", "--version"]).stdout
+    match = re.search(r"Version:\s*(\S+)", said)
+    if not match:
+        raise KupError(f"'criu --version' said {said[:60]!r}, expected 'Version: N.N'.")
+    return match.group(1)
+
+
+def misfit(criu_version, kernel_release):
+    """Why this CRIU cannot serve this kernel: a sentence, or None where nothing is known against it."""
+    criu, kernel = numbers(criu_version), numbers(kernel_release)
+    for fixed_in, since, what in _MISFITS:
+        if criu < fixed_in and kernel >= since:
+            needed = ".".join(map(str, fixed_in))
+            return (
+                f"CRIU {criu_version} {what} on kernel {kernel_release} (known since {'.'.join(map(str, since))}); "
+                f"install CRIU {needed} or later, or choose an older kernel."
+            )
+    return None
+
+
+def check(feature=None):
+    """What ``criu check`` finds missing in the running kernel: a sentence, or None.
+
+    :param feature: one of those that ``criu check --feature list`` names; None: what every dump needs.
+    """
+    words = ["criu", "check", *(["--feature", feature] if feature else [])]
+    done = run(words, check=False)
+    if done.returncode == 0:
+        return None
+    said = (done.stderr or done.stdout).strip().splitlines()
+    return f"'{' '.join(words)}' fails on this kernel: {said[-1] if said else 'no message'}"
+
+
+def _inside(pid, own_mounts):
+    """CRIU in the unit's own mount namespace, where it has one: then it has not to be dumped."""
+    return [*(["nsenter", f"--mount=/proc/{pid}/ns/mnt", "--"] if own_mounts else []), "criu"]
+
+
+def pre_dump_command(pid, directory, own_mounts):
+    """Command line that copies the memory of the tree of ``pid`` and begins to track what is written from then on.
+
+    The tree is frozen for a moment and serves while the pages are written.
+    """
+    command = [*_inside(pid, own_mounts), "pre-dump", "--tree", str(pid), "--images-dir", directory]
+    return [*command, "--log-file", "pre-dump.log", "-v2", "--track-mem"]
+
+
+def dump_command(pid, directory, findings, hook, own_mounts):
+    """Command line that writes the tree of ``pid`` to ``directory`` and lets it run on unless the node is gone.
+
+    The tree stays frozen while ``hook`` runs at CRIU's stage post-dump; a hook that fails makes CRIU let it go on.
+
+    :param findings: `support.Findings` of the unit.
+    :param own_mounts: the unit has a mount namespace of its own.
+    """
+    command = [*_inside(pid, own_mounts), "dump", "--tree", str(pid), "--images-dir", directory]
+    command += ["--log-file", "dump.log", "-v2"]
+    command += ["--leave-running", "--tcp-established", "--network-lock", "nftables", "--manage-cgroups=ignore"]
+    command += ["--action-script", hook, "--ghost-limit", "64M", "--link-remap"]
+    for inode in findings.journal.values():
+        command += ["--external", f"unix[{inode}]"]
+    for name in findings.external_files:
+        command += ["--external", name]
+    return command + _both(findings)
+
+
+def restore_command(directory, findings, pidfile, keeps_connections):
+    """Command line that brings the tree back, as a detached child, in the control group it is started in.
+
+    :param keeps_connections: TCP connections live on; else they are closed.
+
+    Descriptor 0 must be /dev/null and descriptor 1 a stream to the journal, as systemd gives them to a service.
+    """
+    command = ["/usr/sbin/criu", "restore", "--images-dir", directory, "--log-file", "restore.log", "-v2"]
+    command += ["--restore-detached", "--pidfile", pidfile, "--manage-cgroups=ignore"]
+    command += ["--tcp-established" if keeps_connections else "--tcp-close"]
+    for inode in sorted(set(findings.journal.values())):
+        command += ["--inherit-fd", f"fd[1]:socket:[{inode}]"]
+    for name in findings.external_files:
+        command += ["--inherit-fd", f"fd[0]:{name}"]
+    return command + _both(findings)
+
+
+def _both(findings):
+    return ["--file-locks"] if findings.file_locks else []
+
+
+def complaint(directory, verb, code):
+    """Why a CRIU that ended with ``code`` failed, by its log in ``directory``: the end of a sentence."""
+    log = f"{directory}/{verb}.log"
+    # Later errors are consequences of the first.
+    errors = [line for line in read_text(log, "").splitlines() if "Error" in line]
+    if not errors and os.statvfs(directory).f_bavail == 0:  # not even for its log
+        return f"no room is left in {directory}"
+    return errors[0] if errors else f"no error in {log}, exit code {code}"

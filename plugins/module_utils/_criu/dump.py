@@ -1,0 +1,145 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""One ``criu dump`` that stands by before the freeze, and keeps its tree frozen until it is told to let go."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import time
+
+from .._errors import KupError
+from .._files import make_directory, write_file
+from .._paths import RUNTIME
+from . import cleanup
+from . import command as criu_command
+
+# For each of CRIU's stages at which files/node/hook waits: what it says, and what it reads then.
+_READY, _FREEZE, _DUMPED, _VERDICT = _PIPES = ("ready", "freeze", "dumped", "verdict")
+# Less than what files/node/hook holds a tree for.
+_HELD = 840
+_UNDOING = 60  # seconds
+
+
+class Dump:
+    """A running dump of one unit into ``directory``.
+
+    :param words: more of CRIU's command line, for an engine.
+    :param descriptors: what these words name.
+
+    CRIU starts at once; ``ready`` returns when all that is left before the freeze is the word of ``freeze``, ``wait`` when the
+    images are complete and the tree is frozen; ``let_go`` makes the applications go on, at any time.
+    """
+
+    def __init__(self, unit, findings, directory, words=(), descriptors=()):
+        self.unit, self.directory = unit, directory
+        self._frozen_until = float("inf")
+        make_directory(directory)
+        for name in _PIPES:
+            os.mkfifo(f"{directory}/{name}", 0o600)
+        # Opened for both directions: neither side waits for the other to open, and no writer is lost.
+        self._pipes = {name: os.open(f"{directory}/{name}", os.O_RDWR | os.O_NONBLOCK) for name in _PIPES}
+        self._images = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+        self._listing = cleanup.before(directory)
+        # By descriptor: the unit's own view may have the directory read-only, or not at all.
+        command = criu_command.dump_command(
+            unit.main_pid, f"/proc/self/fd/{self._images}", findings, f"{RUNTIME}/hook", unit.own_mounts
+        )
+        self._process = subprocess.Popen(
+            [*command, *words],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            pass_fds=[self._images, *descriptors],
+            env=dict(os.environ, LANG="C"),
+        )
+        write_file(f"{directory}/criu.pid", f"{self._process.pid}\n")  # for files/node/given-up
+
+    def ready(self, deadline):
+        """Wait until CRIU is about to freeze the tree, or until ``deadline`` (time.monotonic seconds).
+
+        :raises KupError: CRIU failed or takes too long.
+        """
+        self._await(_READY, deadline)
+
+    def freeze(self):
+        """Have the tree frozen and dumped."""
+        self._frozen_until = time.monotonic() + _HELD
+        os.write(self._pipes[_FREEZE], b"freeze\n")
+
+    def wait(self, deadline):
+        """Wait for complete images; see `ready`.
+
+        From here on the kernel holds the tree as well: one that went on because CRIU has ended would not be what its image says.
+        """
+        self._await(_DUMPED, deadline)
+        self.unit.hold(True)
+
+    def _await(self, pipe, deadline):
+        while True:
+            try:
+                if os.read(self._pipes[pipe], 64):
+                    return
+            except BlockingIOError:
+                pass
+            if self.ended:
+                complaint = criu_command.complaint(self.directory, "dump", self._process.returncode)
+                raise KupError(f"CRIU could not dump {self.unit.name}: {complaint}")
+            if time.monotonic() > deadline:
+                raise KupError(f"The dump of {self.unit.name} took too long; {self.directory}/dump.log tells where.")
+            time.sleep(0.005)
+
+    def check(self):
+        """:raises KupError: the tree may have gone on before it was held; the images are not its state any more."""
+        if self.ended:
+            raise KupError(
+                f"CRIU ended before the jump, with {self.unit.name} frozen; {self.directory}/dump.log may tell why."
+            )
+        if time.monotonic() > self._frozen_until:
+            raise KupError(f"{self.unit.name} was frozen for more than {_HELD} s, and is not to be for longer.")
+
+    @property
+    def ended(self):
+        """Whether CRIU has ended."""
+        return self._process.poll() is not None
+
+    @property
+    def killed(self):
+        """Whether CRIU has ended, and not by itself."""
+        return (self._process.poll() or 0) < 0
+
+    def let_go(self):
+        """Make CRIU undo its work on the tree; wait until it runs again.
+
+        One that is in the middle of its work is not ended: it alone can take its hands off the tree. It finds nobody to ask then,
+        and does the same (files/node/hook).
+        """
+        self._clear_away()  # before the tree may run: who reads from a connection in repair mode gets an error
+        with contextlib.suppress(OSError):  # the unit may be gone
+            self.unit.hold(False)
+        with contextlib.suppress(BlockingIOError):  # one that has not begun yet should not begin
+            os.read(self._pipes[_FREEZE], 64)
+        for pipe in (_FREEZE, _VERDICT):  # its hook may outlive it
+            os.write(self._pipes[pipe], b"go on\n")
+        for name in _PIPES:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(f"{self.directory}/{name}")
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout=_UNDOING)
+        self._clear_away()
+
+    def _clear_away(self):
+        """Do what CRIU would have done, if it was killed."""
+        if self._listing and self.killed:
+            with contextlib.suppress(KupError, OSError):  # the tree is to run in any case
+                self._listing.wait()
+                cleanup.undo(self.unit.name, self.directory)
+            self._listing = None
+
+    @property
+    def bytes(self):
+        """Size of the images."""
+        return sum(entry.stat().st_size for entry in os.scandir(self.directory) if entry.is_file())

@@ -1,0 +1,178 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""Engine ``foam``: pages travel in a flat sparse file whose offsets are addresses.
+
+The application serves while rounds of CRIU's pre-dump fill the file; the last one, frozen, writes what has changed since.
+After the switch it runs at once, and its pages come when it touches them (files/paged).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+
+from .._criu import command as criu_command
+from .._criu import stats
+from .._errors import KupError
+from .._files import make_directory, read_text
+from .._system import filesystems, huge_pages
+from . import criu, page_daemon, page_server, rounds
+from .page_daemon import PROGRAM, Server
+
+_FEATURES = ("mem_dirty_track", "uffd-noncoop")
+_OPTIONS = ("CONFIG_MEM_SOFT_DIRTY", "CONFIG_USERFAULTFD")
+# Offsets up to 2^43, sparse: tried on these.
+_FILE_SYSTEMS = ("ext4", "xfs")
+_ROUND = 3600  # seconds for one round; the application serves meanwhile
+_ROOM = 1.1  # a round's pages and what describes them
+
+
+def obstacles(images, daemon):
+    """Why this engine cannot work with images in ``images`` on this node: sentences.
+
+    :param daemon: the page daemon has to be installed.
+    """
+    found = []
+    if daemon and not page_daemon.runs():
+        found.append(f"The page daemon {PROGRAM} is not there or does not run on this machine.")
+    found += filter(None, map(criu_command.check, _FEATURES))
+    kind = filesystems.of(images).kind
+    if kind not in _FILE_SYSTEMS:
+        found.append(f"{images} is on {kind}, expected one of {', '.join(_FILE_SYSTEMS)} for files with large holes.")
+    return found
+
+
+def kernel_obstacles(release, daemon):
+    """What the installed kernel ``release`` lacks, by its own configuration: sentences; none where that is not known."""
+    del daemon
+    configuration = read_text(f"/boot/config-{release}", "")
+    return [
+        f"Kernel {release} is built without {option}."
+        for option in _OPTIONS
+        if configuration and f"\n{option}=y" not in configuration
+    ]
+
+
+packages, stage, images_bytes = criu.packages, criu.stage, criu.images_bytes
+unit_obstacles = criu.unit_obstacles
+load, seal, give_up = criu.load, criu.seal, criu.give_up
+
+
+class Checkpoint(page_server.Checkpoint):
+    """See `criu.Checkpoint`."""
+
+    def __init__(self, unit, directory, settings):
+        super().__init__(unit, directory, settings)
+        self._place = f"{directory}/store"
+        self._done = []
+        self._huge_kib = 0
+        self._stored = {}
+
+    def approach(self):
+        """Rounds, until the freeze is expected to be as short as wanted, or gets no shorter; one is left for the end."""
+        most = int(self.settings["ROUNDS_MAX"])
+        if most:
+            self._huge_kib = huge_pages.suspend(self.unit.processes)
+        while len(self._done) < most - 1:
+            self._round()
+            if rounds.enough(self._done, float(self.settings["FREEZE_TARGET"]), time.monotonic()):
+                break
+        return bool(most)
+
+    def approach_again(self):
+        if int(self.settings["ROUNDS_MAX"]):
+            self._round()
+
+    def _round(self):
+        number = len(self._done) + 1
+        directory = f"{self.directory}/rounds/{number}"
+        for path in (self.directory, self._place, os.path.dirname(directory), directory):
+            make_directory(path)
+        self._check_room()
+        began = time.monotonic()
+        images = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+        store = Server(["store", "--store", self._place, *(["--first"] if number == 1 else [])])
+        try:
+            command = criu_command.pre_dump_command(self.unit.main_pid, f"/proc/self/fd/{images}", self.unit.own_mounts)
+            command += [*store.options, *self._parent("..")]
+            done = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=[images, store.socket],
+                env=dict(os.environ, LANG="C"),
+                timeout=_ROUND,
+                check=False,
+            )
+            if done.returncode != 0:
+                complaint = criu_command.complaint(directory, "pre-dump", done.returncode)
+                raise page_daemon.with_cause(store, f"CRIU could not copy the memory of {self.unit.name}: {complaint}")
+            said = store.finish()
+        except subprocess.TimeoutExpired as error:
+            raise KupError(
+                f"Round {number} of copying {self.unit.name} took more than {_ROUND} s, it is given up."
+            ) from error
+        finally:
+            os.close(images)
+            store.end()
+        frozen = stats.frozen(f"{directory}/stats-dump")
+        self._done.append(rounds.Round(began, time.monotonic() - began, said["pages"], frozen))
+
+    def _parent(self, there):
+        """Words that make CRIU leave out what the last round has; ``there``: where the rounds are, from the images."""
+        return ["--prev-images-dir", f"{there}/{len(self._done)}"] if self._done else []
+
+    def _check_room(self):
+        """:raises KupError: the next round would not fit on the disk."""
+        pages = self._done[-1].pages if self._done else self.unit.rss // os.sysconf("SC_PAGE_SIZE")
+        needed = int(pages * os.sysconf("SC_PAGE_SIZE") * _ROOM)
+        free = shutil.disk_usage(self.directory).free
+        if free < needed:
+            raise KupError(
+                f"{self.directory} has {free >> 20} MiB free, expected {needed >> 20} MiB for the next round of copying "
+                f"{self.unit.name}; make room or set kup_images_dir."
+            )
+
+    def dump_options(self):
+        for path in (self.directory, self._place):
+            make_directory(path)
+        words = ["--last", "--images-dir", self.directory, *([] if self._done else ["--first"])]
+        self.server = Server(["store", "--store", self._place, *words])
+        return [*self.server.options, "--track-mem", *self._parent("rounds")], [self.server.socket]
+
+    def wait(self, deadline):
+        super().wait(deadline)
+        self._stored = self.server.finish()
+
+    def let_go(self):
+        super().let_go()
+        huge_pages.resume()
+
+    def discard(self):
+        super().discard()
+        for directory in (self._place, f"{self.directory}/rounds"):
+            shutil.rmtree(directory, ignore_errors=True)
+
+    @property
+    def bytes(self):
+        return (
+            super().bytes + self._stored["bytes"] + sum(done.pages for done in self._done) * os.sysconf("SC_PAGE_SIZE")
+        )
+
+    def told(self):
+        return {
+            "rounds": [done.as_dict() for done in self._done],
+            "last_pages": self._stored["pages"],
+            "huge_pages_split_kib": self._huge_kib,
+        }
+
+    def restore_command(self, pidfile):
+        return [*super().restore_command(pidfile), page_server.ON_DEMAND]
+
+    def services(self):
+        return self.server_unit(["--store", self._place])

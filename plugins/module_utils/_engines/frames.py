@@ -1,0 +1,108 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""Page frames that stay where they are while the kernel is replaced (engine ``ppp``): what the machine needs for it.
+
+A patched image of the next kernel reserves them before its first allocation (docs/kernel-image.md), the kernel module
+records them here and gives them back there (docs/ppp-module.md).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+from .._boot import kernels, kexec, load_window
+from .._errors import KupError
+from .._files import read_text, write_file
+from .._image import image as kernel_image
+from .._run import run
+from . import kmod, page_daemon
+
+# Beside vmlinuz in a staged kernel's place; files/node/restore-failed loads it as well.
+_IMAGE = "patched"
+# What the next kernel's memory management needs before it can use what the old kernel has left; and page tables.
+_BESIDE = 16 << 20
+# How many runs of frames the next kernel has room for in its list of reserved memory: so many, and one for every two pages.
+_RUNS, _PAGES_A_RUN, _PAGE = 50000, 2, 4096
+# Where memory for a crash kernel lies, and to what it is aligned.
+_LOW, _ALIGNMENT = 4 << 30, 16 << 20
+
+
+def stage(release):
+    """Patch the staged kernel ``release`` and have its module; returns whether anything was written.
+
+    :raises KupError: the kernel is not as expected, or the module cannot be built.
+    """
+    directory = kexec.place(release)
+    source = read_text(f"{directory}/staged", "").splitlines()[0]  # the image that was copied, in _kexec.stage
+    wanted = f"{source} {kernel_image.code_digest()}"
+    built = kmod.stage(release, directory)
+    if read_text(f"{directory}/{_IMAGE}.source") == wanted:
+        return built
+    kernel = kernel_image.read(f"{directory}/vmlinuz")
+    sentence = kernel_image.obstacle(kernel_image.describe(kernel))
+    if sentence:
+        raise KupError(sentence)
+    kernel_image.write(kernel, f"{directory}/{_IMAGE}")
+    run(kexec.load_command(f"{directory}/{_IMAGE}", ["--kexec-syscall"]))  # the proof that it can be loaded
+    kexec.unload()
+    write_file(f"{directory}/{_IMAGE}.source", wanted + "\n")
+    return True
+
+
+def load(target, others, resident, more="", piece=0):
+    """Begin to keep frames, and load the kernel ``target`` so that it will know them.
+
+    :param others: releases of kernels that may have to be started with the same frames.
+    :param resident: bytes of the applications' memory.
+    :param more: words for its command line.
+    :param piece: bytes of memory that it should find in one piece, below 4 GiB.
+    :returns: a text for the shell in the next boot: where they are, and where kernels may be loaded.
+    :raises KupError: something refuses.
+    """
+    drop()  # of a switch that was killed
+    kmod.load(kexec.place(kernels.running()))
+    images = [f"{kexec.place(release)}/{_IMAGE}" for release in {target, *others}]
+    runs = _most_runs(resident)
+    needed = max(load_window.size(image, kexec.initrd(os.path.dirname(image)), runs) for image in images)
+    first, last = load_window.emptiest(load_window.ram(), needed + _BESIDE)
+    keep_out = [(first, last), *((start, end - 1) for start, end in load_window.transient())]
+    if piece:
+        low = [(start, min(end, _LOW)) for start, end in load_window.without(load_window.ram(), (first, last))]
+        with contextlib.suppress(KupError):  # none is so large: it may find one above
+            keep_out.append(load_window.emptiest(low, piece + _ALIGNMENT))
+    words = [word for start, end in keep_out for word in ("--keep-out", f"{start:x}-{end + 1:x}")]
+    table = page_daemon.ask("begin", *words)["table"]
+    kexec.unload()  # first, for the memory that the staged one takes
+    window = load_window.options((first, last))
+    run(kexec.load_command(f"{kexec.place(target)}/{_IMAGE}", window, f"{more} kup_ppp.table={table}".strip()))
+    return f"TABLE='{table}'\nWINDOW='{' '.join(window)}'\n"
+
+
+def complete(resident):
+    """Complete the table of all frames that were kept; returns what the module says of it, a dict.
+
+    :param resident: bytes of the applications' memory, as for `load`.
+    :raises KupError: they are so scattered that the next kernel may not find room for the list of them.
+    """
+    table = page_daemon.ask("layout")
+    if table["runs"] > _most_runs(resident):
+        raise KupError(
+            f"The {table['frames']} page frames lie in {table['runs']} pieces, of which the next kernel can reserve "
+            f"{_most_runs(resident)}; use the engine foam."
+        )
+    return table
+
+
+def _most_runs(resident):
+    return _RUNS + resident // _PAGE // _PAGES_A_RUN
+
+
+def drop():
+    """Keep nothing any more, wherever that ended; the loaded kernel, which would look for it, goes as well."""
+    if os.path.exists(kmod.DEVICE):
+        run([page_daemon.PROGRAM, "drop"], check=False)
+        kexec.unload()
+        run(["rmmod", kmod.NAME], check=False)  # what it holds for other reasons, it keeps

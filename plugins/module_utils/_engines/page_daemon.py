@@ -1,0 +1,102 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""The page daemon (files/paged): as CRIU's page server, and as who speaks to the kernel module."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+
+from .._errors import KupError
+from .._paths import RUNTIME
+from .._run import run
+
+PROGRAM = RUNTIME + "/paged"
+
+_ENDING = 60  # seconds that it may take to make durable what it has received
+_USAGE = 2  # exit code of a program that wants arguments
+# CRIU may send so many bytes before it has to wait: with Linux's own 200 KiB the two take turns, each waking the other.
+_AHEAD = 4 << 20
+_SO_SNDBUFFORCE = 32  # not in Python's module: beyond net.core.wmem_max, for root
+
+
+def runs():
+    """Whether it is installed, and for this machine."""
+    try:
+        return run([PROGRAM], check=False).returncode == _USAGE
+    except (KupError, OSError):
+        return False
+
+
+def ask(*words):
+    """What ``paged WORDS`` says, a dict.
+
+    :raises KupError: it has failed.
+    """
+    return json.loads(run([PROGRAM, *words]).stdout)
+
+
+class Server:
+    """A running ``paged WORDS --socket-fd N``, CRIU's page server for one dump or pre-dump.
+
+    ``socket``: descriptor of CRIU's end of the connection, to be closed with `connected` once CRIU has it.
+    """
+
+    def __init__(self, words):
+        self._theirs, ours = socket.socketpair()
+        self._theirs.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, _AHEAD)
+        with ours:
+            self._process = subprocess.Popen(
+                [PROGRAM, *words, "--socket-fd", str(ours.fileno())],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                pass_fds=[ours.fileno()],
+                text=True,
+            )
+        self.socket = self._theirs.fileno()
+
+    @property
+    def options(self):
+        """Words of CRIU's command line that lead its pages here."""
+        return ("--page-server", "--ps-socket", str(self.socket))
+
+    def connected(self):
+        """CRIU has been started: from now on the end of its side is the end of the stream."""
+        self._theirs.close()
+
+    def finish(self, word=""):
+        """Wait for the end; returns what the program says of itself, a dict.
+
+        :param word: for its standard input.
+        :raises KupError: it has failed.
+        """
+        self.connected()
+        try:
+            said, complaint = self._process.communicate(word, timeout=_ENDING)
+        except subprocess.TimeoutExpired as error:
+            self.end()
+            raise KupError(f"The page daemon did not end within {_ENDING} s of CRIU.") from error
+        if self._process.returncode != 0:
+            last = (complaint.strip().splitlines() or [f"exit code {self._process.returncode}"])[-1]
+            raise KupError(f"The page daemon has failed: {last}")
+        return json.loads(said)
+
+    def end(self):
+        """End it, whatever it does."""
+        self.connected()
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.communicate()
+
+
+def with_cause(server, sentence):
+    """A `KupError` of ``sentence`` and what the page daemon complains of: either can be the other's consequence."""
+    try:
+        server.finish()
+    except KupError as cause:
+        sentence = f"{sentence} ({cause})"
+    return KupError(sentence)

@@ -1,0 +1,96 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""A checkpoint whose last dump sends its pages to the page daemon, which may bring them in after the restore: what the engines
+that use it have in common.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+from .._errors import KupError
+from .._paths import RUN
+from . import criu, page_daemon, pending_memory
+from .page_daemon import PROGRAM
+
+#: CRIU's word for a restore whose pages come when they are needed
+ON_DEMAND = "--lazy-pages"
+
+
+class Checkpoint(criu.Checkpoint):
+    """See `criu.Checkpoint`; `dump_options` has to start ``server``, a `page_daemon.Server`."""
+
+    def __init__(self, unit, directory, settings):
+        super().__init__(unit, directory, settings)
+        self.server = None
+
+    def begin(self):
+        super().begin()
+        self.server.connected()
+
+    def ready(self, deadline):
+        with self._cause():
+            super().ready(deadline)
+
+    def wait(self, deadline):
+        with self._cause():
+            super().wait(deadline)
+
+    @contextlib.contextmanager
+    def _cause(self):
+        try:
+            yield
+        except KupError as error:
+            if not self.ended:  # it still holds its end of the stream
+                raise
+            raise page_daemon.with_cause(self.server, str(error)) from error
+
+    def let_go(self):
+        # First: a CRIU that is in the middle of its work ends it then.
+        if self.server:
+            self.server.end()
+        super().let_go()
+
+    def server_unit(self, source, needs=""):
+        """The service that brings in the memory of a restore on demand, as `services` returns it.
+
+        :param source: words that tell the page daemon where the pages are.
+        :param needs: a file without which there is nothing to serve.
+        """
+        name = self.unit.name
+        return {
+            pending_memory.service(name): f"""
+[Unit]
+Description=Bring in the memory of {name} when it is needed
+DefaultDependencies=no
+# No Requires= to or from another unit: systemd starts what it names, and restarts what names it, whenever it starts this one
+# again. kup-early would hold packets once more, or be gone by then.
+After=kup-early.service
+RequiresMountsFor={self.directory} /usr
+Conflicts=shutdown.target
+Before=shutdown.target
+StartLimitIntervalSec=0
+# Stopping it gives up the descriptors that systemd keeps for it; what has not come by then would read as zeros.
+RefuseManualStop=yes
+{f"ConditionPathExists={needs}" if needs else ""}
+
+[Service]
+Type=notify
+NotifyAccess=all
+ExecStart={PROGRAM} serve {" ".join(source)} --images-dir {self.directory} --socket {self.directory}/lazy-pages.socket \
+  --journal {RUN}/{name}.journal --after {RUN}/rest
+# What it cannot write is no reason to start the daemon again.
+ExecStopPost=-/bin/sh {os.path.dirname(PROGRAM)}/flowed {name}
+Restart=on-failure
+RestartSec=0
+# One that is killed before it is ready is started again; without this (systemd before 254) the restore fails with it.
+RestartMode=direct
+RestartPreventExitStatus=2 3 4
+FileDescriptorStoreMax=16384
+LimitNOFILE=524288
+OOMScoreAdjust=-1000
+"""
+        }

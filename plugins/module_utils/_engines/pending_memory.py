@@ -1,0 +1,65 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""Memory that is still flowing in after a restore on demand (engines ``foam`` and ``ppp``).
+
+Such a process must not be dumped: CRIU would leave out what has not come yet, and say nothing. As long as a unit's memory
+flows, the file UNIT.flowing is in the runtime directory (files/node/early makes it, files/node/flowed removes it).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from .._errors import KupError
+from .._paths import RUN
+from .._run import run
+
+_ENDING = ".flowing"
+
+
+def service(unit):
+    """Name of the service that brings in the memory of ``unit``."""
+    return f"kup-paged-{unit}"
+
+
+def units():
+    """Names of the units whose memory is still flowing in."""
+    try:
+        return sorted(name[: -len(_ENDING)] for name in os.listdir(RUN) if name.endswith(_ENDING))
+    except FileNotFoundError:
+        return []
+
+
+def progress():
+    """The same for a person: a text, empty if all is in place."""
+    return ", ".join(f"{unit}: {_said(unit) or 'its memory is flowing in'}" for unit in units())
+
+
+def _said(unit):
+    return run(["systemctl", "show", "--property=StatusText", "--value", "--", service(unit)]).stdout.strip()
+
+
+def lost(unit):
+    """Whether memory of ``unit`` could not be brought in: what touches it is killed."""
+    return os.path.exists(f"{RUN}/{unit}.lost")
+
+
+def refuse():
+    """:raises KupError: memory is still flowing in."""
+    if units():
+        raise KupError(f"The applications' memory is not in place yet ({progress()}); wait for it.")
+
+
+def wait(seconds):
+    """Wait until all memory is in place.
+
+    :raises KupError: it is not within ``seconds``.
+    """
+    give_up = time.monotonic() + seconds
+    while units():
+        if time.monotonic() > give_up:
+            raise KupError(f"The applications' memory is not in place after {seconds} s ({progress()}).")
+        time.sleep(0.1)

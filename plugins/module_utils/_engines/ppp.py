@@ -1,0 +1,241 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""Engine ``ppp``: persistent physical pages. The application's page frames stay where they are, nothing is copied.
+
+CRIU dumps everything but the content of memory. The next kernel reserves the frames, and gives them back to the restored,
+still stopped processes as ordinary memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+import re
+import struct
+import time
+from importlib.util import find_spec
+
+from .._boot import crash_kernel, kexec
+from .._criu import command
+from .._errors import KupError
+from .._files import make_directory, read_text
+from .._system import memory
+from .._system.units import Unit
+from . import frames, kmod, page_daemon, page_server, swap
+
+_FEATURE = "mem_dirty_track"
+_LAZY_FEATURE = "uffd-noncoop"
+_OLDEST = (6, 1)
+_OLDEST_LAZY = (6, 12)  # KUP_PPP_FILL
+# From so much memory on, a unit gets it when it needs it: less is back in a tenth of a second, and then all of it.
+_MUCH = 256 << 20
+# Page tables of so much memory in small pages are gone through in a few milliseconds.
+_SMALL = 256 << 20
+_HUGE_FIELDS = ("AnonHugePages", "ShmemPmdMapped", "FilePmdMapped")  # of /proc/PID/smaps_rollup
+_INVENTORY_MAGIC = 0x58313116  # criu/include/magic.h
+_PAGE = 4096
+# systemd makes bytes of it when it reads the unit: systemd.resource-control(5)
+_RELATIVE = re.compile(r"^\s*(Memory\w+\s*=\s*[\d.]+%)", re.M)
+_HUGE = "/sys/kernel/mm/transparent_hugepage/hugepages-*/enabled"
+
+
+def obstacles(images, daemon):
+    """Why this engine cannot work on this node: sentences.
+
+    :param daemon: the page daemon has to be installed.
+    """
+    del images  # hardly anything is written there
+    found = []
+    if os.uname().machine != "x86_64":
+        found.append(f"This machine is {os.uname().machine}, page frames can be kept on x86_64 only.")
+    if daemon and not page_daemon.runs():
+        found.append(f"The page daemon {page_daemon.PROGRAM} is not there or does not run on this machine.")
+    lockdown = read_text("/sys/kernel/security/lockdown", "")
+    if "[integrity]" in lockdown or "[confidentiality]" in lockdown:
+        found.append(
+            "The kernel is locked down (Secure Boot): it takes neither a patched image nor an unsigned module."
+        )
+    # Those follow the node's setting, which is off while memory is put back, unless they have one of their own.
+    always = [path.split("/")[-2] for path in glob.glob(_HUGE) if "[always]" in read_text(path, "")]
+    found += [
+        f"Huge pages of another size are always made ({name}); write 'inherit' to that setting." for name in always
+    ]
+    return found + list(filter(None, [command.check(_FEATURE)]))
+
+
+def kernel_obstacles(release, daemon):
+    """What the kernel ``release`` lacks: sentences."""
+    if command.numbers(release)[:2] < _OLDEST:
+        return [f"Kernel {release} is older than 6.1, the oldest that the module {kmod.NAME} knows."]
+    if daemon and not kmod.headers(release) and not kmod.installed(release):
+        return [
+            f"Kernel {release} has neither the module {kmod.NAME} nor headers to build it with; install linux-headers-{release}."
+        ]
+    return []
+
+
+def unit_obstacles(unit):
+    """See `criu.unit_obstacles`: limits that are a share of a memory that is not counted while it is put back, and what is
+    swapped out and has no room.
+    """
+    found = []
+    for name, text in {unit.name: unit.definition(), **unit.slices()}.items():
+        found += [
+            f"{setting} in {name}, with which {unit.name} would be limited to a share of the memory that is not kept: expected "
+            "bytes; write them, or use the engine foam."
+            for setting in _RELATIVE.findall(text)
+        ]
+    return found + list(filter(None, [swap.obstacle(unit)]))
+
+
+def packages(kernels):
+    """See `criu.packages`."""
+    return kmod.packages(kernels) + ([] if find_spec("elftools") else ["python3-pyelftools"])
+
+
+stage = frames.stage
+
+
+def images_bytes(rss, shmem):
+    """See `criu.images_bytes`: shared memory, what is private of files, CRIU's own description of the rest."""
+    return shmem + rss // 32
+
+
+def load(record, target):
+    """See `criu.load`."""
+    kernels = {record["KERNEL_OLD"], record["KERNEL_NEW"]}
+    word = crash_kernel.words(record, target)
+    resident = sum(Unit(name).rss for name in record.units)
+    return frames.load(
+        target, kernels, resident, word, crash_kernel.piece(kexec.place(record["KERNEL_OLD"])) if word else 0
+    )
+
+
+def seal(parts):
+    """Record the frames of all trees, and complete the table."""
+    task = 0
+    for part in parts:
+        task = part.keep(task)
+    table = frames.complete(sum(part.unit.rss for part in parts))
+    _check_copies(table)
+    for part in parts:
+        part.table = table
+
+
+give_up = frames.drop
+
+
+def _check_copies(table):
+    """:raises KupError: pages that several processes share copy-on-write do not fit into memory, once for each of them."""
+    shared = table["pages"] - (table["frames"] - table["own"])
+    free = memory.available()
+    if shared * _PAGE > free:
+        raise KupError(
+            f"The processes share {shared * _PAGE >> 20} MiB copy-on-write, of which each would get its own, but only "
+            f"{free >> 20} MiB of memory are available; use the engine foam."
+        )
+
+
+class Checkpoint(page_server.Checkpoint):
+    """See `criu.Checkpoint`."""
+
+    def __init__(self, unit, directory, settings):
+        super().__init__(unit, directory, settings)
+        self._lazy = self._is_lazy()
+        self._is_small = False
+        self._kept = {}
+        self.table = {}
+
+    def _is_lazy(self):
+        """Whether the unit gets its memory when it needs it, and not before it runs."""
+        wanted = self.settings["PPP_BIND"]
+        if wanted == "eager" or (wanted != "lazy" and self.unit.rss < _MUCH):
+            return False
+        kernels = (self.settings["KERNEL_OLD"], self.settings["KERNEL_NEW"])  # either may have to restore it
+        return all(command.numbers(kernel)[:2] >= _OLDEST_LAZY for kernel in kernels) and not command.check(
+            _LAZY_FEATURE
+        )
+
+    def approach(self):
+        """What is swapped out comes in now, not while the application stands still; returns whether that took time."""
+        return swap.bring_in(self.unit)
+
+    def approach_again(self):
+        parent = f"{self.directory}/before"
+        for path in (self.directory, parent):
+            make_directory(path)
+        with open(f"{parent}/inventory.img", "wb") as stream:
+            stream.write(inventory(int(time.clock_gettime(time.CLOCK_BOOTTIME) * 1e6)))
+
+    def last_look(self):
+        unit = Unit(self.unit.name)  # some of its processes may be new
+        swap.check(unit)
+        # What is not written to from here on, CRIU takes for unchanged since its parent and does not read. The rest it reads for
+        # nothing, so: as late as possible, in the freeze where the page tables are small.
+        if self._is_small:
+            return
+        for process in unit.processes:
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended
+                _clear_soft_dirty(process)
+
+    def dump_options(self):
+        self._is_small = _small_pages(self.unit) <= _SMALL
+        words = [*(["--lazy"] if self._lazy else []), *(["--clear-soft-dirty"] if self._is_small else [])]
+        self.server = page_daemon.Server(["keep", "--images-dir", self.directory, *words])
+        return [*self.server.options, "--track-mem", "--prev-images-dir", "before"], [self.server.socket]
+
+    def keep(self, first):
+        """Record the tree's frames; its tasks are named from ``first`` on. Returns the next free name."""
+        self._kept = self.server.finish(f"{first}\n")
+        return first + self._kept["objects"]
+
+    # The process stands still until its memory is back. systemd's SIGTERM comes with SIGCONT: it would run without.
+    # A closed device policy holds for whoever is in the control group, also for who puts it back.
+    service_lines = """KillMode=control-group
+KillSignal=SIGKILL
+FinalKillSignal=SIGKILL
+SendSIGKILL=yes
+TimeoutStartFailureMode=kill
+PrivateDevices=no
+DevicePolicy=auto
+DeviceAllow=
+"""
+
+    def told(self):
+        return {**self._kept, "table": self.table}
+
+    def restore_command(self, pidfile):
+        # Nothing may run before its memory is back: files/node/restore lets it go on.
+        words = ["--leave-stopped", *([page_server.ON_DEMAND] if self._lazy else [])]
+        return [*super().restore_command(pidfile), *words]
+
+    def services(self):
+        return self.server_unit(["--frames"], needs=kmod.DEVICE) if self._lazy else {}
+
+
+def _small_pages(unit):
+    """Bytes of the unit's memory that are not in huge pages: each 4096 of them are an entry of a page table."""
+    sizes = [memory.sizes(read_text(f"{process.path}/smaps_rollup", "")) for process in unit.processes]
+    return sum(size.get("Rss", 0) - sum(size.get(field, 0) for field in _HUGE_FIELDS) for size in sizes)
+
+
+def _clear_soft_dirty(process):
+    with open(f"{process.path}/clear_refs", "w", encoding="ascii") as stream:
+        stream.write("4")
+
+
+def inventory(uptime):
+    """CRIU's image of a parent without any pages, made ``uptime`` microseconds after the machine's start."""
+    message = b"\x08\x02\x10\x01\x20\x01\x40" + _varint(uptime) + b"\x48\x01"
+    return struct.pack("<II", _INVENTORY_MAGIC, len(message)) + message
+
+
+def _varint(number):
+    encoded = bytearray()
+    while number >= 0x80:
+        encoded.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*encoded, number])

@@ -1,0 +1,77 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""The memory engines there are: how an application's pages get from one kernel to the other."""
+
+from __future__ import annotations
+
+from .._errors import KupError
+from .._system import filesystems
+from . import criu, foam, ppp
+
+#: engine → its module
+ENGINES = {"ppp": ppp, "foam": foam, "criu": criu}
+
+# The better one first. Not ppp: after a power cut nothing is left of what it keeps, which is for a person to accept.
+_AUTOMATIC = ("foam", "criu")
+
+AUTO = "auto"
+
+
+def backstop(setting):
+    """The engine that a value of kup_ppp_backstop names; empty for ``none``."""
+    return "" if setting == "none" else setting
+
+
+def check(name):
+    """Refuse an engine that there is not.
+
+    :raises KupError: neither ``auto`` nor an engine.
+    """
+    if name not in (AUTO, *ENGINES):
+        raise KupError(f"kup_engine is {name!r}, expected one of {', '.join((AUTO, *ENGINES))}.")
+
+
+def choose(name, images, kernels, backstop="", daemon=True):
+    """The engine that ``name`` means on this node: itself, or for ``auto`` the best that works.
+
+    :param images: directory for checkpoint images.
+    :param kernels: releases of both kernels.
+    :param backstop: the engine of the checkpoint on the disk that ``ppp`` is to have (`disk_checkpoint`), if any.
+    :param daemon: the node's side is installed; before it is, that it is missing is no obstacle.
+    :returns: (name, why no better one: sentences).
+    :raises KupError: it cannot work here.
+    """
+    check(name)
+    reasons = []
+    for candidate in [name] if name != AUTO else _AUTOMATIC:
+        found = _obstacles(candidate, images, kernels, daemon)
+        if candidate == "ppp" and backstop:
+            found += _obstacles(backstop, images, kernels, daemon)
+            if filesystems.in_memory(images):
+                found.append(
+                    f"{images} is in memory, which a power cut empties; set kup_images_dir to a disk for the backstop."
+                )
+        if not found:
+            return candidate, reasons
+        reasons += found
+    raise KupError(" ".join(reasons))
+
+
+def _obstacles(name, images, kernels, daemon):
+    engine = ENGINES[name]
+    found = engine.obstacles(images, daemon)
+    found += [text for kernel in kernels for text in engine.kernel_obstacles(kernel, daemon)]
+    return [f"Engine {name}: {sentence}" for sentence in found]
+
+
+def images_bytes(name, backstop, rss, shmem):
+    """Size of all images, about (see `criu.images_bytes`)."""
+    found = ENGINES[name].images_bytes(rss, shmem)
+    return found + (ENGINES[backstop].images_bytes(rss, shmem) if name == "ppp" and backstop else 0)
+
+
+def packages(name, kernels):
+    """Debian packages that the engine ``name`` lacks for ``kernels`` (releases); what ``auto`` chooses lacks none."""
+    return ENGINES[name].packages(kernels) if name in ENGINES else []

@@ -1,0 +1,173 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""A patched kernel as a file that kexec boots.
+
+It is a bzImage again: the distribution's own setup part, and behind it, in place of the decompressor, the code of
+files/stub/boot.c, the kernel's relocations, and the kernel itself, unpacked and patched. So the ordinary loaders take it
+as it is, kexec_load and kexec_file_load, with everything that they hand over (EFI, ACPI, memory map), and KASLR is done
+where it always is: at each start, by the image's own code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import struct
+from dataclasses import dataclass
+
+from .._errors import KupError
+from .._files import make_directory, read_text, write_bytes, write_file
+from . import bzimage, kallsyms, patch, stub
+from . import vmlinux as vmlinux_elf
+
+_LARGE_PAGE = 2 << 20
+
+# struct parameters of boot.c
+_PARAMETERS = 0x280
+_MAGIC = b"KUPboot1"
+# The code and its stack end here (boot.lds).
+_RELOCATIONS = 0x8000
+
+# Never nearer to the start of the kernel's address space (CONFIG_PHYSICAL_START, as the decompressor does it).
+_LOWEST = 16 << 20
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """An image that was read and found fit to be patched."""
+
+    digest: str  # SHA-256 of the file
+    image: bzimage.BzImage
+    vmlinux: vmlinux_elf.Vmlinux
+    symbols: kallsyms.Symbols
+    place: patch.Place
+
+
+def read(path):
+    """Read the bzImage at ``path`` and find where it is to be patched.
+
+    :raises KupError: no such file, or anything in it is not as expected.
+    """
+    content = _content(path)
+    image = bzimage.parse(content)
+    vmlinux = vmlinux_elf.parse(image.kernel)
+    symbols = kallsyms.parse(vmlinux.memory, vmlinux.base)
+    return Kernel(hashlib.sha256(content).hexdigest(), image, vmlinux, symbols, patch.find(vmlinux, symbols))
+
+
+def describe(kernel):
+    """What a person wants to know of a kernel, as a dict of plain values."""
+    image, vmlinux, place = kernel.image, kernel.vmlinux, kernel.place
+    return {
+        "release": image.release,
+        "version": image.version,
+        "compression": image.compression,
+        "unpacked_bytes": len(image.kernel),
+        "memory_bytes": vmlinux.span,
+        "symbols": len(kernel.symbols),
+        "kallsyms_layout": kernel.symbols.layout,
+        "relocations": sum(map(len, vmlinux.relocations)),
+        "kaslr_slots": _slots(vmlinux),
+        "five_level_paging": image.five_level,
+        "call_address": f"{place.call:#x}",
+        "room_address": f"{place.room:#x}",
+        "room_bytes": place.room_size,
+        "code_bytes": len(stub.RESERVE),
+        "initialiser": place.initialiser,
+    }
+
+
+def build(kernel):
+    """Patch ``kernel`` and return the new image's bytes. The kernel's memory is changed in place: build it once."""
+    patch.apply(kernel.vmlinux, kernel.symbols, kernel.place)
+    relocations = b"".join(_words(places) for places in kernel.vmlinux.relocations)
+    start = -(-(_RELOCATIONS + len(relocations)) // _LARGE_PAGE) * _LARGE_PAGE
+    head = bytearray(start)
+    head[: len(stub.BOOT)] = stub.BOOT
+    if head[_PARAMETERS : _PARAMETERS + 8] != _MAGIC:
+        raise KupError("The boot code has no parameters at its place; install the collection anew.")
+    counts = [len(places) for places in kernel.vmlinux.relocations]
+    struct.pack_into(
+        "<7I", head, _PARAMETERS + 8, start, kernel.vmlinux.entry, _RELOCATIONS, *counts, _slots(kernel.vmlinux)
+    )
+    head[_RELOCATIONS : _RELOCATIONS + len(relocations)] = relocations
+    memory = kernel.vmlinux.memory
+    padding = bytes(-len(memory) % 16)
+    setup = _setup(kernel.image.setup, start + len(memory) + len(padding), start + kernel.vmlinux.span)
+    return b"".join((setup, head, memory, padding))
+
+
+def cached_path(kernel, cache):
+    """Where the patched ``kernel`` lies in the directory ``cache``: the name says what it is made of, image and code."""
+    return f"{cache}/{kernel.digest[:32]}-{code_digest()}"
+
+
+def code_digest():
+    """What identifies the code that is put into an image."""
+    return hashlib.sha256(stub.BOOT + stub.RESERVE).hexdigest()[:16]
+
+
+def is_cached(path):
+    """Whether the patched image at ``path`` is there, and as it was written: a kernel is not started on trust in a name."""
+    return os.path.exists(path) and read_text(f"{path}.sha256") == hashlib.sha256(_content(path)).hexdigest()
+
+
+def write(kernel, path):
+    """Patch ``kernel`` (see `build`) and write the image to ``path``, with its digest beside it."""
+    content = build(kernel)
+    make_directory(os.path.dirname(path))
+    write_bytes(path, content)
+    write_file(f"{path}.sha256", hashlib.sha256(content).hexdigest() + "\n")
+
+
+def obstacle(image):
+    """Why the running kernel of this machine could not start the patched ``image`` (see `describe`): a sentence, or None."""
+    if not image["five_level_paging"] and re.search(r"^flags\s*:.*\bla57\b", read_text("/proc/cpuinfo", ""), re.M):
+        return (
+            f"This machine runs with 5-level page tables, which {image['release']} does not know;"
+            " boot the running kernel with no5lvl first."
+        )
+    if re.search(r"\[(integrity|confidentiality)\]", read_text("/sys/kernel/security/lockdown", "")):
+        return "The kernel is locked down and takes signed images only; a patched image is not signed."
+    return None
+
+
+def _content(path):
+    try:
+        if os.path.getsize(path) > bzimage.LARGEST_IMAGE:
+            raise KupError(f"{path} has {os.path.getsize(path)} bytes, expected a kernel image.")
+        with open(path, "rb") as stream:
+            return stream.read()
+    except OSError as error:
+        raise KupError(f"{path} cannot be read ({error.strerror}), expected a kernel image.") from error
+
+
+def _words(places):
+    return struct.pack(f"<{len(places)}I", *places)
+
+
+def _slots(vmlinux):
+    """Number of virtual addresses, 2 MiB apart, at which the kernel has room."""
+    return (vmlinux_elf.KERNEL_SPACE - _LOWEST - vmlinux.span) // _LARGE_PAGE + 1
+
+
+def _setup(original, size, memory):
+    """The setup part with a header that describes the new protected-mode part: ``size`` bytes that take ``memory`` bytes."""
+    setup = bytearray(original)
+    flags = bzimage.field(setup, "<H", bzimage.XLOADFLAGS) & ~bzimage.XLF_EFI_HANDOVER
+    for kind, offset, value in (
+        ("<I", bzimage.SYSSIZE, size // 16),
+        ("<H", bzimage.XLOADFLAGS, flags),
+        # Nothing is packed, and there is neither an EFI entry nor the decompressor's kernel_info.
+        ("<I", bzimage.PAYLOAD_OFFSET, 0),
+        ("<I", bzimage.PAYLOAD_LENGTH, 0),
+        ("<I", bzimage.HANDOVER_OFFSET, 0),
+        ("<I", bzimage.KERNEL_INFO_OFFSET, 0),
+        ("<I", bzimage.KERNEL_ALIGNMENT, _LARGE_PAGE),
+        ("<I", bzimage.INIT_SIZE, memory),
+    ):
+        struct.pack_into(kind, setup, offset, value)
+    return bytes(setup)

@@ -1,0 +1,61 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""Where a directory is going to be that need not exist yet, and whether it is there again after a kernel switch."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from .._run import run
+from .units import show
+
+# Their contents end with the kernel, or they come with the network.
+_VOLATILE = ("tmpfs", "ramfs", "overlay", "squashfs", "nfs", "nfs4", "cifs", "fuse")
+_VOLATILE_DEVICES = ("/dev/ram", "/dev/zram")
+
+
+def existing(path):
+    """``path``, which is absolute, or its nearest parent that exists."""
+    while not os.path.isdir(path):
+        path = os.path.dirname(path)
+    return path
+
+
+@dataclass(frozen=True)
+class FileSystem:
+    """A mounted file system: ``place`` it is mounted on, ``source`` (mostly a device), ``kind``, e.g. ``ext4``."""
+
+    place: str
+    source: str
+    kind: str
+
+
+def of(path):
+    """The `FileSystem` that has ``existing(path)``, or will."""
+    columns = ["--noheadings", "--raw", "--output", "TARGET,SOURCE,FSTYPE"]
+    # Of several that are mounted one on the other, the last is what is seen.
+    return FileSystem(*run(["findmnt", *columns, "--target", existing(path)]).stdout.splitlines()[-1].split())
+
+
+def misfit(path):
+    """Why what is written to ``path`` would not be there when the next boot restores: the end of a sentence, or None."""
+    found = of(path)
+    if found.kind in _VOLATILE or found.source.startswith(_VOLATILE_DEVICES):
+        return f"on {found.kind} ({found.source}), which a kernel switch does not survive or does not have early in the boot"
+    if found.place != "/" and not _mounted_by_boot(found.place):
+        return f"below {found.place}, which the next boot would not have: no line of /etc/fstab and no unit mounts it"
+    return None
+
+
+def in_memory(path):
+    """Whether ``path`` is, or would be, in memory that outlives kexec and nothing else."""
+    return of(path).source.startswith("/dev/pmem")
+
+
+def _mounted_by_boot(place):
+    name = run(["systemd-escape", "--path", "--suffix=mount", place]).stdout.strip()
+    # systemd makes a unit for any mount there is; those of the next boot come from a file.
+    return bool(show(name, "FragmentPath")["FragmentPath"])

@@ -1,0 +1,92 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""What processes are and hold, from /proc."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from .._files import read_text
+
+_PROC = "/proc"
+#: Where systemd has mounted the control groups, version 2.
+CGROUPS = "/sys/fs/cgroup"
+
+
+class Process:
+    """One process as it is now.
+
+    Reading a process that has ended gives empty values; callers look at frozen or at least long-lived ones.
+    """
+
+    def __init__(self, pid):
+        self.pid = pid
+        self.path = f"{_PROC}/{pid}"
+
+    @property
+    def exists(self):
+        """Whether it has not ended, or has and nobody has waited for it."""
+        return os.path.exists(self.path)
+
+    @property
+    def name(self):
+        """The command name (at most 15 characters)."""
+        return read_text(f"{self.path}/comm", "?")
+
+    def status(self, field):
+        """A field of /proc/PID/status, e.g. ``VmRSS``; empty text where absent."""
+        match = re.search(rf"^{field}:\s*(.*)$", read_text(f"{self.path}/status", ""), re.MULTILINE)
+        return match.group(1) if match else ""
+
+    def size(self, field):
+        """A size of /proc/PID/status in bytes, e.g. ``VmSwap``; 0 where absent."""
+        return int((self.status(field).split() or ["0"])[0]) * 1024
+
+    @property
+    def rss(self):
+        """Resident bytes."""
+        return self.size("VmRSS")
+
+    @property
+    def shmem(self):
+        """Resident bytes of shared memory."""
+        return self.size("RssShmem")
+
+    @property
+    def threads(self):
+        """Ids of all threads."""
+        return _numbers(f"{self.path}/task")
+
+    def descriptors(self):
+        """Yield (number, target of the /proc link) for every open descriptor."""
+        for number in _numbers(f"{self.path}/fd"):
+            try:
+                yield number, os.readlink(f"{self.path}/fd/{number}")
+            except OSError:
+                continue  # closed in between
+
+    def namespace(self, kind):
+        """Inode text of a namespace, e.g. ``mnt:[4026531841]``."""
+        try:
+            return os.readlink(f"{self.path}/ns/{kind}")
+        except OSError:
+            return ""
+
+
+def _numbers(directory):
+    try:
+        return sorted(int(entry) for entry in os.listdir(directory) if entry.isdigit())
+    except OSError:
+        return []
+
+
+def in_cgroup(path):
+    """Processes of the cgroup (v2) ``path``, e.g. /system.slice/memcached.service, children included."""
+    found = []
+    for directory, _children, files in os.walk(f"{CGROUPS}{path}"):
+        if "cgroup.procs" in files:
+            found += [int(pid) for pid in read_text(f"{directory}/cgroup.procs", "").split()]
+    return [Process(pid) for pid in sorted(found)]

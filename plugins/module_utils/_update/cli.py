@@ -1,0 +1,55 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""Command line of files/node/node: what runs on a node when no controller is there."""
+
+from __future__ import annotations
+
+import sys
+
+from .._criu import cleanup
+from .._errors import KupError
+from . import lock, switch, watch
+from . import record as records
+
+#: Exit code of a chain that was given up in good order; after any other files/node/given-up puts things right.
+GIVEN_UP = 3
+
+
+def main(arguments):
+    """``switch``: to the new kernel; ``fallback REASON``: back to the old one, from a trial; ``return REASON``: after the commit,
+    too; ``watch``: judge a trial; ``undo UNIT DIRECTORY``: what a killed CRIU has left of a dump. Returns an exit code."""
+    try:
+        if arguments == ["watch"]:
+            watch.look()  # which may take as long as the operator's commands do
+            return 0
+        if arguments[:1] == ["undo"] and len(arguments) == 3:
+            cleanup.undo(*arguments[1:])  # for files/node/given-up, which has the lock
+            return 0
+        with lock.exclusive():
+            _run(arguments)
+    except KupError as error:
+        sys.stderr.write(f"kup: {error}\n")
+        return GIVEN_UP
+    return 0
+
+
+def _run(arguments):
+    if arguments == ["switch"]:
+        record = records.load()
+        if record["PHASE"] != "prepared":
+            raise KupError(f"This node is in phase {record['PHASE'] or 'none'!r}, expected 'prepared'.")
+        switch.depart(record, record["KERNEL_NEW"], "switching")
+    elif arguments[:1] == ["fallback"] and len(arguments) == 2:
+        switch.go_back(arguments[1], records.UNDECIDED)
+    elif arguments[:1] == ["return"] and len(arguments) == 2:
+        switch.go_back(arguments[1], records.RETURNABLE)
+    else:
+        raise KupError(
+            f"{' '.join(arguments)!r} is not known, expected 'switch', 'fallback REASON', 'return REASON', 'watch' or 'undo UNIT DIRECTORY'."
+        )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

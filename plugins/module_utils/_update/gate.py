@@ -1,0 +1,160 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""Judge whether the applications are as good as before: states, answers and their own numbers."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import socket
+import time
+import urllib.error
+import urllib.request
+
+from .._engines import pending_memory
+from .._errors import KupError
+from .._files import make_directory, read_text, write_file
+from .._paths import NUMBERS, RUN, STATE
+from .._run import run
+from .._system.units import Unit
+from . import record
+
+_ANSWER_LIMIT = 1 << 20
+
+
+def judge(units, ports, commands, uris, numbers):
+    """Run all checks.
+
+    :param units: names that must be active.
+    :param ports: TCP ports, or "address:port".
+    :param commands: dicts with ``argv`` (list), and the expected ``rc`` (0) and ``stdout`` (regular expression).
+    :param uris: dicts with ``url``, and the expected ``status`` (200) and ``content`` (regular expression).
+    :param numbers: see `read_number`; compared with what `remember` saved.
+    :returns: (list of failures, a sentence each, empty: passed; numbers as `_numbers` gives them).
+    """
+    failures = [text for name in units for text in _unit(name)]
+    failures += [text for port in ports for text in _port(port)]
+    failures += [text for command in commands for text in _command(command)]
+    failures += [text for uri in uris for text in _uri(uri)]
+    more, compared = _numbers(numbers)
+    return failures + more, compared
+
+
+def remember(found):
+    """Save the applications' numbers as they are before the switch: dict name → number."""
+    make_directory(STATE)
+    write_file(NUMBERS, json.dumps(found))
+
+
+def read_number(number):
+    """Ask an application for one of its numbers.
+
+    ``number`` has ``name``, ``address`` ("host:port"), ``send`` (text) and ``pattern`` (regular expression whose
+    first group is the number).
+
+    :raises KupError: no answer, or none that matches.
+    """
+    host, _separator, port = number["address"].rpartition(":")
+    answer = b""
+    try:
+        with socket.create_connection((host, int(port)), timeout=10) as connection:
+            connection.settimeout(10)
+            connection.sendall(number["send"].encode())
+            while len(answer) < _ANSWER_LIMIT:
+                part = connection.recv(65536)
+                answer += part
+                text = answer.decode(errors="replace")
+                match = re.search(number["pattern"], text)
+                if match and (match.end() < len(text) or not part):  # nothing more can come: the number is whole
+                    return float(match.group(1))
+                if not part:
+                    break
+    except (OSError, ValueError, IndexError, re.error) as error:
+        raise KupError(f"{number['address']} did not tell {number['name']}: {error}.") from error
+    raise KupError(f"{number['address']} answered {answer[:60]!r}, expected a match of {number['pattern']!r}.")
+
+
+def _numbers(numbers):
+    """Compare with what was remembered: (failures, dict name → {"before", "now"}, None where unknown)."""
+    remembered = json.loads(read_text(NUMBERS, "{}")) if numbers else {}
+    failures, compared = [], {}
+    for number in numbers:
+        name, share = number["name"], number.get("at_least")
+        share = 1.0 if share is None else float(share)
+        before, now = remembered.get(name), None
+        try:
+            now = read_number(number)
+        except KupError as error:
+            failures.append(str(error))
+        compared[name] = {"before": before, "now": now}
+        if None not in (before, now) and now < before * share:
+            failures.append(f"{name} is {now:g}, expected at least {share:g} x the {before:g} before the switch.")
+    return failures, compared
+
+
+def started_anew(unit):
+    """Whether a `Unit` on trial has ended since its restore, and nobody asked for that."""
+    restored = read_text(f"{RUN}/{unit.name}.pid", "").strip()
+    if not restored or restored == str(unit.main_pid) or record.load()["PHASE"] != "trial":
+        return False
+    # A person who starts it again begins a new count.
+    return unit.properties["NRestarts"] != "0" or unit.properties["ActiveState"] == "failed"
+
+
+def _unit(name):
+    unit = Unit(name)
+    if not unit.active:
+        return [f"{unit.name} is {unit.properties['ActiveState']}, expected active."]
+    if pending_memory.lost(unit.name):
+        return [
+            f"Memory of {unit.name} could not be brought in; 'journalctl --unit={pending_memory.service(unit.name)}' says why."
+        ]
+    if started_anew(unit):
+        return [f"{unit.name} ended after its restore and was started anew: it has nothing in memory of what it had."]
+    if unit.main_pid not in [process.pid for process in unit.processes]:
+        return [f"{unit.name} has main process {unit.main_pid}, which is not in its control group {unit.cgroup}."]
+    return []
+
+
+def _port(port):
+    host, _separator, number = str(port).rpartition(":")
+    try:
+        socket.create_connection((host or "127.0.0.1", int(number)), timeout=10).close()
+    except (OSError, ValueError, OverflowError) as error:
+        return [f"Port {port} does not answer: {error}."]
+    return []
+
+
+def _command(command):
+    try:
+        done = run(command["argv"], timeout=int(command.get("timeout") or 60), check=False)
+    except KupError as error:
+        return [str(error)]
+    expected = int(command.get("rc") or 0)
+    text = f"'{' '.join(command['argv'])}'"
+    if done.returncode != expected:
+        said = (done.stderr or done.stdout).strip()[:200] or "it said nothing"
+        return [f"{text} ended with {done.returncode}, expected {expected}: {said}"]
+    if command.get("stdout") and not re.search(command["stdout"], done.stdout):
+        return [f"{text} printed {done.stdout.strip()[:200]!r}, expected a match of {command['stdout']!r}."]
+    return []
+
+
+def _uri(uri):
+    expected, started = int(uri.get("status") or 200), time.monotonic()
+    try:
+        # Without a proxy: the node asks its own applications.
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(uri["url"], timeout=10) as answer:
+            status, content = answer.status, answer.read(_ANSWER_LIMIT).decode(errors="replace")
+    except urllib.error.HTTPError as error:
+        status, content = error.code, error.read(_ANSWER_LIMIT).decode(errors="replace")
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        return [f"{uri['url']} does not answer after {time.monotonic() - started:.1f} s: {error}."]
+    if status != expected:
+        return [f"{uri['url']} answered with status {status}, expected {expected}."]
+    if uri.get("content") and not re.search(uri["content"], content):
+        return [f"{uri['url']} answered {content[:100]!r}, expected a match of {uri['content']!r}."]
+    return []

@@ -1,0 +1,215 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""The transaction record: what one node's update is doing, in one small file.
+
+The file has the format of os-release(5), ``KEY=value`` lines with shell quoting, because its readers are this
+library *and* the shell that decides early in the boot (files/node/), behind a first line ``# SHA256`` of all the others. It
+is only ever replaced as a whole, and there are two of it: where a bit of the first is not what was written, the second counts.
+
+What each phase means, and what the next boot does on finding it, is `PHASES`; files/node/lib.sh acts on the same words.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shlex
+import time
+
+from .._errors import KupError
+from .._files import make_directory, read_text, write_file
+from .._paths import RECORD, RECORD_COPY
+
+#: phase → (the update is still under way, what it means and what a boot that finds it does)
+PHASES = {
+    "prepared": (True, "kernels are staged, the applications run; a boot does nothing"),
+    "checkpointing": (True, "the applications are being frozen and written; a boot starts the units fresh"),
+    "switching": (True, "the checkpoint is complete; a boot restores it, on either kernel"),
+    "trial": (True, "the applications run on the new kernel until commit; a boot restores the checkpoint"),
+    "returning": (True, "the newer checkpoint is complete; a boot restores it on the old kernel"),
+    "committed": (False, "the new kernel stays until it is left by hand; a boot does nothing"),
+    "fell_back": (False, "the applications run on the old kernel again; a boot does nothing"),
+    "aborted": (False, "the checkpoint was given up and the applications went on; a boot does nothing"),
+    "failed": (False, "no restore worked, the units were started fresh, the images are kept; a boot does nothing"),
+}
+
+#: Phases with a way back while the old kernel is preserved: the one that a node or a rollout leaves, and all that a person may.
+UNDECIDED = ("trial",)
+RETURNABLE = ("trial", "committed")
+
+_KEYS = (
+    "ID",
+    "PHASE",
+    "REASON",
+    "DATA",
+    "ENGINE",
+    "FREEZE_TARGET",
+    "ROUNDS_MAX",
+    "PPP_BIND",
+    "PPP_BACKSTOP",
+    "UNITS",
+    "KERNEL_OLD",
+    "KERNEL_NEW",
+    "CHECKPOINT",
+    "BACKSTOP",
+    "IMAGES",
+    "BYTES",
+    "PANIC",
+    "CRASHKERNEL",
+    "RESTORE_TIMEOUT",
+    "COMMIT_TIMEOUT",
+    "WATCH_INTERVAL",
+    "OWNER",
+    "OWNER_UNTIL",
+    "STARTED",
+)
+
+#: Seconds for which a run that called a module keeps others away; longer than any step in which it does not call.
+LEASE = 180
+
+
+class Record(dict):
+    """Mapping of the keys above to text; a missing key reads as the empty text."""
+
+    def __missing__(self, key):
+        return ""
+
+    @property
+    def unfinished(self):
+        """Whether an update is still under way."""
+        return bool(self) and PHASES[self["PHASE"]][0]
+
+    @property
+    def units(self):
+        """Names of the systemd units of this update."""
+        return self["UNITS"].split()
+
+    def as_dict(self):
+        """The record as modules return it: keys in small letters, ``units`` as a list, ``unfinished``."""
+        plain = {key.lower(): self[key] for key in _KEYS}
+        return {**plain, "units": self.units, "unfinished": self.unfinished}
+
+
+def sealed(body):
+    """``body``, a record's lines, behind the line with their sum."""
+    return f"# {hashlib.sha256(body.encode()).hexdigest()}\n{body}"
+
+
+def parse(text):
+    """Read a record's text, or that of both, one behind the other: the first whose sum is right.
+
+    :raises KupError: none is right, or it has a line or a phase that no version of this collection writes.
+    """
+    if not text.strip():
+        return Record()
+    for found in re.split(r"^(?=# )", text, flags=re.MULTILINE):
+        body = found.partition("\n")[2].rstrip("\n") + "\n"
+        if found.rstrip("\n") + "\n" == sealed(body):
+            return _parse(body)
+    raise KupError(
+        f"The transaction record {RECORD} and its copy are not what was written (a wrong sum); look at them by hand, and delete "
+        "both when the applications are as they should be."
+    )
+
+
+def _parse(text):
+    record = Record()
+    for line in text.splitlines():
+        key, separator, value = line.partition("=")
+        words = shlex.split(value)
+        if not separator or key not in _KEYS or len(words) > 1:
+            raise KupError(
+                f"The transaction record {RECORD} has the unexpected line {line[:80]!r}; look at it by hand."
+            )
+        record[key] = words[0] if words else ""
+    if record and record["PHASE"] not in PHASES:
+        raise KupError(
+            f"The transaction record {RECORD} says phase {record['PHASE']!r}, expected one of {', '.join(PHASES)}."
+        )
+    return record
+
+
+def load():
+    """The node's record; empty where there has never been an update."""
+    return parse(read_text(RECORD, "") + "\n" + read_text(RECORD_COPY, ""))
+
+
+def save(record):
+    """Replace the node's record, durably."""
+    make_directory(os.path.dirname(RECORD))
+    text = sealed("".join(f"{key}={shlex.quote(record[key])}\n" for key in _KEYS if record[key]))
+    # Both durably: a jump forgets what has not come to the disk, and an older copy would be a right one.
+    write_file(RECORD_COPY, text)
+    write_file(RECORD, text)
+
+
+def one_line(reason):
+    """``reason`` as the record can hold it: the shell that writes it again knows no quoting but one pair of quotes."""
+    return " ".join(reason.replace("'", '"').split())
+
+
+def advance(record, phase, reason="", data=None):
+    """Go to ``phase`` and save.
+
+    :param data: which memory the applications have now: ``running``, all that they ever had; ``checkpoint``, that of the last
+        freeze; ``fresh``, none; empty while an update is on its way; None: as before.
+    """
+    record.update(PHASE=phase, REASON=one_line(reason))
+    if data is not None:
+        record["DATA"] = data
+    save(record)
+
+
+def claim(record, owner, target=None):
+    """Let the run ``owner`` work on this node for another `LEASE` seconds, or refuse.
+
+    A run whose lease has ended is taken for dead: another one goes on where it stopped, if it wants the same kernel.
+
+    :raises KupError: another run is at work here, or left an update to another kernel unfinished.
+    """
+    if not record.unfinished or record["OWNER"] == owner:
+        return
+    left = int(record["OWNER_UNTIL"] or 0) - int(time.time())
+    if left > LEASE:  # the clock was set back: never wait longer than a lease
+        left = LEASE
+    if left > 0:
+        raise KupError(
+            f"The run {record['OWNER']} works on this node (phase {record['PHASE']}); wait for its end, or {left} s if it is dead."
+        )
+    if target and record["PHASE"] != "prepared" and record["KERNEL_NEW"] != target:
+        raise KupError(
+            f"The run {record['OWNER']} left an update to {record['KERNEL_NEW']} in phase {record['PHASE']}, expected "
+            f"none or one to {target}; finish it with that target or undo it with kup_fallback.yml."
+        )
+
+
+def renew(record, owner):
+    """Note ``owner`` and a fresh lease in ``record`` (not saved)."""
+    record.update(OWNER=owner, OWNER_UNTIL=str(int(time.time()) + LEASE))
+
+
+def take(owner, target=None):
+    """`claim` the node's record for ``owner`` and save a fresh lease; returns the record."""
+    record = load()
+    claim(record, owner, target)
+    if record.unfinished:
+        renew(record, owner)
+        save(record)
+    return record
+
+
+def release(owner, dry=False):
+    """Give back the lease of the run ``owner``, so that the next one need not wait for its end.
+
+    :param dry: only tell.
+    :returns: whether there was one.
+    """
+    record = load()
+    held = record.unfinished and record["OWNER"] == owner and int(record["OWNER_UNTIL"] or 0) > time.time()
+    if held and not dry:
+        record["OWNER_UNTIL"] = ""
+        save(record)
+    return held

@@ -1,0 +1,76 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""The copy of this library and of files/node on the node itself."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+from .._engines import kmod
+from .._errors import KupError
+from .._files import write_file
+from .._paths import GENERATOR, RUNTIME
+from . import record
+
+_PACKAGE = RUNTIME + "/kup"
+
+
+def layout(library, node, kernel_module):
+    """Where everything goes: dict path → text.
+
+    :param library: the library's files, dict name → text.
+    :param node: the files of files/node, dict name → text.
+    :param kernel_module: the source in files/kmod and what it needs, dict name → text.
+    """
+    wanted = {f"{_PACKAGE}/{name}": text for name, text in library.items()}
+    wanted.setdefault(f"{_PACKAGE}/__init__.py", "")
+    wanted.update({f"{RUNTIME}/{name}": text for name, text in node.items() if name != "generator"})
+    wanted.update({f"{kmod.SOURCE}/{name}": text for name, text in kernel_module.items()})
+    wanted[GENERATOR] = node["generator"]
+    return wanted
+
+
+def install(wanted, dry=False):
+    """Make the node have ``wanted`` and nothing else; returns the paths that had to be changed.
+
+    :param dry: only say which.
+    :raises KupError: all of it is to go while an update is under way.
+    """
+    if not wanted and record.load().unfinished:
+        raise KupError("An update is under way on this node; finish it, or undo it with kup_fallback.yml, before this.")
+    changed = [path for path, text in wanted.items() if not _same(path, text)]
+    stale = [path for path in _present() if path not in wanted]
+    if not dry:
+        for directory in {os.path.dirname(path) for path in changed}:
+            os.makedirs(directory, mode=0o755, exist_ok=True)
+        for path in changed:
+            write_file(path, wanted[path], _mode(wanted[path]))
+        for path in stale:
+            os.unlink(path)
+        if not wanted:
+            shutil.rmtree(RUNTIME, ignore_errors=True)
+    return sorted(changed + stale)
+
+
+def _mode(text):
+    return 0o755 if text.startswith("#!") else 0o644
+
+
+def _same(path, text):
+    return os.path.exists(path) and os.stat(path).st_mode & 0o777 == _mode(text) and _raw(path) == text
+
+
+def _raw(path):
+    with open(path, encoding="utf-8", errors="replace", newline="") as stream:
+        return stream.read()
+
+
+def _present():
+    found = [GENERATOR] if os.path.exists(GENERATOR) else []
+    for directory, _directories, names in os.walk(RUNTIME):
+        if os.path.basename(directory) != "__pycache__":
+            found += [os.path.join(directory, name) for name in names]
+    return found

@@ -1,0 +1,101 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""The chain of a switch as seen from Ansible: start it on the node and let it run, then tell what came of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+
+from .._boot import kernels
+from .._errors import KupError
+from .._files import read_text
+from .._paths import MEMORY, RUN, RUNTIME
+from .._run import run
+from .._system.units import Unit
+from . import lock, switch, timeline, unit_names
+from . import record as records
+
+_LAST_WORD = 10  # seconds between the restored application and the last line of the timeline, at most
+
+
+def start(unit, arguments):
+    """Start ``node ARGUMENTS`` as the transient service ``unit``; it needs neither this process nor a controller.
+
+    Returns as soon as it runs. It is not collected when it fails: ``systemctl status`` tells, until the next start.
+
+    :raises KupError: systemd could not start it, e.g. because the runtime is not installed.
+    """
+    run(["systemctl", "reset-failed", unit], check=False)
+    # A chain that is killed must not take CRIU with it; what it leaves is put right by `given-up`.
+    # Nor is the end of a CRIU that took too much memory to be that of the chain, which undoes what CRIU cannot any more.
+    properties = ["Type=exec", "KillMode=process", "OOMPolicy=continue", f"ExecStopPost=/bin/sh {RUNTIME}/given-up"]
+    options = ["--quiet", f"--unit={unit}", *(f"--property={text}" for text in properties)]
+    run(["systemd-run", *options, "--", f"{RUNTIME}/node", *arguments])
+
+
+def go_back(reason, owner="", committed=False):
+    """Start the way back to the preserved kernel, for ``reason``; returns as soon as it runs, also if it did already.
+
+    :param owner: the run that asks; a node that another run works on is refused.
+    :param committed: also from a kernel that is not on trial any more.
+    :raises KupError: there is no way back, or somebody else is at work on the node.
+    """
+    if _goes_back():
+        return
+    with lock.exclusive():
+        record = records.take(owner) if owner else records.load()
+    verb, phases = ("return", records.RETURNABLE) if committed else ("fallback", records.UNDECIDED)
+    sentence = switch.obstacle(record, phases)
+    if sentence:
+        raise KupError(sentence)
+    start(unit_names.FALLBACK, [verb, reason])
+
+
+def _goes_back():
+    """Whether the node has begun by itself: its own watch, or its deadline, was first, and holds the lock."""
+    done = run(["systemctl", "is-active", unit_names.FALLBACK, unit_names.DEADLINE], check=False)
+    return not {"active", "activating"}.isdisjoint(done.stdout.split())
+
+
+def status():
+    """What came of the last switch of this node.
+
+    :returns: dict with ``record`` (see `record.Record.as_dict`), ``boot_id``, ``kernel``, ``timeline`` (list of
+        events), ``phases`` and ``outage_s`` of the last freeze (seconds), ``bytes`` (of images), ``memory`` (unit → what its engine tells) and ``units`` (dicts
+        with ``unit``, ``state`` and ``main_pid``).
+    """
+    record = records.load()
+    boot = timeline.boot_id()
+    give_up = time.monotonic() + _LAST_WORD
+    while True:
+        events = timeline.events()
+        # The record moves on a moment before the timeline is complete.
+        complete = any(event["event"] == "arrived" and event["boot"] == boot for event in events)
+        if complete or not os.path.exists(f"{RUN}/arrived") or time.monotonic() > give_up:
+            break
+        time.sleep(0.1)
+    return {
+        "record": record.as_dict(),
+        "boot_id": boot,
+        "kernel": kernels.running(),
+        "timeline": events,
+        "phases": timeline.phases(events),
+        "outage_s": timeline.outage(events),
+        "bytes": int(record["BYTES"] or 0),
+        "memory": json.loads(read_text(MEMORY, "{}")),
+        "units": [_state(name) for name in record.units],
+    }
+
+
+def _state(name):
+    unit = Unit(name)
+    return {"unit": unit.name, "state": unit.properties["ActiveState"], "main_pid": unit.main_pid}
+
+
+def uptime():
+    """Seconds since the kernel started."""
+    return float(read_text("/proc/uptime").split()[0])

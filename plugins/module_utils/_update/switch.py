@@ -1,0 +1,144 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""Freeze, dump, write the transaction, kexec: the local chain from a running application to the next kernel.
+
+The same chain leads to the new kernel and back to the old one. Until the jump everything can be taken back: CRIU holds
+the frozen trees in its post-dump stage and lets them run again when told so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+
+from .._boot import grub, kernels, kexec
+from .._engines import pending_memory, registry
+from .._errors import KupError
+from .._files import write_file
+from .._paths import MEMORY
+from .._system.units import Unit
+from . import boot_plan, checkpoints, disk_checkpoint, network_lock, timeline, transaction
+from . import record as records
+
+_LAST_BREATH = 1  # seconds in which systemd hears of a process that has ended
+
+
+def depart(record, target, phase):
+    """Take the record's units to kernel ``target``; returns only by raising.
+
+    :param phase: the record's phase once the checkpoint is complete (``switching`` or ``returning``).
+    :raises KupError: it was given up; the applications run on as before, on this kernel.
+    """
+    number = int(record["CHECKPOINT"] or 0) + 1
+    before = record["PHASE"]
+    engine = registry.ENGINES[record["ENGINE"]]
+    parts, backstop = [], None
+    try:
+        pending_memory.wait(checkpoints.PATIENCE)
+        if phase == "switching":
+            records.advance(record, "checkpointing")
+        if record["PPP_BACKSTOP"] and before != "trial":  # which has one
+            backstop = disk_checkpoint.Backstop(record, number)
+            backstop.take()
+            number += 1
+        parts += checkpoints.prepare(record, record["ENGINE"], number)
+        frames = engine.load(record, target)
+        took_time = [part.approach() for part in parts]
+        if any(took_time):
+            checkpoints.examine(parts)  # what was found before has had time to change
+        plan = boot_plan.Plan(number, parts, record, frames)
+        data = "fresh" if before == "trial" and transaction.forgetful(record) else ""
+        os.sync()  # what others have dirtied is written while the applications still serve
+        checkpoints.begin(parts)
+        timeline.mark("freeze")
+        checkpoints.freeze(parts)
+        timeline.mark("dumped")
+        engine.seal(parts)
+        plan.complete(*checkpoints.frozen(parts))
+        record.update(CHECKPOINT=str(number), BYTES=str(sum(part.bytes for part in parts)))
+        told = {part.unit.name: part.told() for part in parts}
+        if backstop:
+            record.update(BACKSTOP=str(backstop.number))
+            for name, more in backstop.told.items():
+                told[name]["backstop"] = more
+        write_file(MEMORY, json.dumps(told))
+        timeline.mark("planned")
+        os.sync()
+        for part in parts:
+            part.check()
+        records.advance(record, phase, record["REASON"], data)
+        kexec.execute()
+    except BaseException as error:
+        # The kernel first: files/node/given-up jumps into what is loaded, if this is killed before the record is right.
+        for undo in (kexec.unload, engine.give_up, *(part.let_go for part in parts), network_lock.release):
+            with contextlib.suppress(KupError, OSError):  # whatever cannot be undone, the rest can
+                undo()
+        timeline.mark("given-up")
+        parts += backstop.parts if backstop else ()
+        # The way back that was given up leaves what there was, and a trial needs its checkpoint.
+        if before != "trial":
+            # First: the disk may be full, and the record needs room.
+            for part in parts:
+                part.discard()
+        ended = _ended(parts)
+        reason = f"{error}; that has ended {', '.join(ended)}" if ended else str(error)
+        data = "fresh" if ended else "running"
+        records.advance(record, before if before in records.RETURNABLE else "aborted", reason, data)
+        raise
+
+
+def _ended(parts):
+    """Names of the units that did not survive a dump which was killed: what CRIU had put into a process runs on there, into a trap."""
+    if not any(part.killed for part in parts):
+        return []
+    time.sleep(_LAST_BREATH)
+    return sorted({part.unit.name for part in parts if Unit(part.unit.name).main_pid != part.unit.main_pid})
+
+
+def obstacle(record, phases):
+    """Why this node cannot go back to its old kernel: a sentence, or None.
+
+    :param phases: those that it may be left from, `record.UNDECIDED` or `record.RETURNABLE`.
+    """
+    running = kernels.running()
+    if record["PHASE"] not in phases or record["KERNEL_NEW"] != running:
+        return (
+            f"This node is in phase {record['PHASE'] or 'none'!r} on kernel {running}, expected "
+            f"{' or '.join(map(repr, phases))} on {record['KERNEL_NEW'] or 'a new kernel'}; there is no way back."
+        )
+    preserved = f"{kexec.place(record['KERNEL_OLD'])}/staged"
+    if not os.path.exists(preserved):
+        return f"The kernel {record['KERNEL_OLD']} is preserved no more ({preserved} expected); update the node to it instead."
+    return None
+
+
+def go_back(reason, phases):
+    """Fall back with a new checkpoint.
+
+    :param phases: see `obstacle`.
+    :raises KupError: there is no way back, or it was given up; the applications run on as before, on this kernel.
+    """
+    record = records.load()
+    sentence = obstacle(record, phases)
+    if sentence:
+        raise KupError(sentence)
+    kexec.unload()
+    committed = record["PHASE"] == "committed"
+    default = grub.remember() if committed else None
+    try:
+        if committed:
+            record["BACKSTOP"] = ""  # it went with the images
+            grub.pin(record["KERNEL_OLD"])  # who restores if the power fails on the way
+        record["REASON"] = records.one_line(reason)
+        records.save(record)
+        depart(record, record["KERNEL_OLD"], "returning")
+    except BaseException as error:
+        if committed:
+            grub.recall(default)
+            records.advance(record, "committed", str(error))
+            transaction.clean_up(record)
+        raise

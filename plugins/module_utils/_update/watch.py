@@ -1,0 +1,49 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""The node's own judge while a kernel is on trial: the gate's checks again and again, until somebody commits or it goes back."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from .._boot import kernels
+from .._engines import pending_memory
+from .._errors import KupError
+from .._files import make_directory, read_text, write_file
+from .._paths import CHECKS, RUN, STATE
+from . import gate, service
+from . import record as records
+
+#: Kinds of checks, as `gate.judge` takes them.
+KINDS = ("units", "ports", "commands", "uris", "numbers")
+
+_IN_A_ROW = 3  # an application may be busy for a moment
+_TRIES = 20  # each may freeze the applications, and fail
+_COUNT = RUN + "/watch"
+
+
+def keep(checks):
+    """Write down what is to be watched: a dict with the keys `KINDS`, a list each."""
+    make_directory(STATE)
+    write_file(CHECKS, json.dumps({kind: checks[kind] for kind in KINDS}))
+
+
+def look():
+    """Judge once. What has failed several times in a row makes the node go back."""
+    record = records.load()
+    checks = json.loads(read_text(CHECKS, "null"))
+    if record["PHASE"] != "trial" or record["KERNEL_NEW"] != kernels.running() or pending_memory.units() or not checks:
+        return
+    # How far a number may drop is the gate's affair, once: on a trial of hours an application may forget what it likes.
+    numbers = [{**number, "at_least": 0.0} for number in checks["numbers"]]
+    failures, _numbers = gate.judge(**{**checks, "numbers": numbers})
+    times = int(read_text(_COUNT, "0")) + 1 if failures else 0
+    write_file(_COUNT, str(times))
+    if times and times % _IN_A_ROW == 0 and times <= _IN_A_ROW * _TRIES:
+        try:
+            service.go_back(f"its own checks failed {times} times in a row: {' '.join(failures)}")
+        except KupError as error:  # somebody else may be at work on the node, and the next time comes soon
+            sys.stderr.write(f"kup: {error}\n")

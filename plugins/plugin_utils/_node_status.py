@@ -1,0 +1,78 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""One look at a node from outside, and what it means: still under way, or come to an end."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ansible_collections.kup.fleet.plugins.module_utils._paths import RECORD, RECORD_COPY, RUN
+from ansible_collections.kup.fleet.plugins.module_utils._update import record as records
+from ansible_collections.kup.fleet.plugins.module_utils._update import unit_names
+from ansible_collections.kup.fleet.plugins.module_utils._update.record import Record
+
+#: Shell command that prints what `parse` reads. Cheap: it runs twice a second while the node has better things to do.
+COMMAND = (
+    r'printf "boot %s\nkernel %s\narrived %s\nbusy %s\n" "$(cat /proc/sys/kernel/random/boot_id)" "$(uname -r)" '
+    rf'"$([ -e {RUN}/arrived ] && echo yes || echo no)" '
+    # What runs; not what only waits to be tried again (auto-restart).
+    rf'"$(systemctl show --property=SubState --value {" ".join(unit_names.ALL)} | grep -c -e ^start -e ^running -e ^stop -e ^final)"; '
+    # What is still flowing in (see _flow), as the page daemon tells it.
+    rf'set -- {RUN}/*.flowing; [ ! -e "$1" ] || systemctl show --property=StatusText "kup-paged-*"; '
+    rf"cat {RECORD} {RECORD_COPY} 2>/dev/null || true"
+)
+
+_HEAD = re.compile(r"\A\s*boot ([0-9a-f-]{36})\nkernel (\S+)\narrived (yes|no)\nbusy (\d+)\n((?:StatusText=.*\n|\n)*)")
+
+
+@dataclass(frozen=True)
+class NodeStatus:
+    """``boot_id``, ``kernel``, ``arrived`` (this boot has restored), ``busy`` (a chain runs), ``record``, ``flowing`` (text)."""
+
+    boot_id: str
+    kernel: str
+    arrived: bool
+    busy: bool
+    record: Record
+    flowing: str = ""
+
+    @property
+    def phase(self):
+        """The record's phase; empty where there has never been an update."""
+        return self.record["PHASE"]
+
+    def state(self):
+        """What the node has come to: None while it is under way.
+
+        A phase of the record, or ``none`` (there is no record), or ``interrupted`` (stopped in the middle of writing the
+        checkpoint).
+        """
+        if self.busy or self.flowing or self.phase in ("switching", "returning"):
+            return None
+        if self.phase == "trial":
+            # Any other boot in this phase is on its way back to where the applications run.
+            return "trial" if self.arrived and self.kernel == self.record["KERNEL_NEW"] else None
+        if self.phase == "checkpointing":
+            return "interrupted"
+        return self.phase or "none"
+
+    def text(self):
+        """For a person who watches."""
+        return f"kernel {self.kernel}, phase {self.phase or 'none'}{', ' if self.flowing else ''}{self.flowing}"
+
+
+def parse(text):
+    """The answer to `COMMAND` as a `NodeStatus`; None if it is no whole answer.
+
+    :raises KupError: the node's record is broken.
+    """
+    text = text.replace("\r\n", "\n")
+    head = _HEAD.match(text)
+    if not head:
+        return None
+    boot_id, kernel, arrived, busy, told = head.groups()
+    flowing = "; ".join(line.partition("=")[2] or "memory flows in" for line in told.split("\n") if line)
+    return NodeStatus(boot_id, kernel, arrived == "yes", busy != "0", records.parse(text[head.end() :]), flowing)

@@ -1,0 +1,111 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""Is the rollout as it was asked for possible? Looked at on the controller, before any node is touched."""
+
+from __future__ import annotations
+
+import re
+
+from ansible_collections.kup.fleet.plugins.module_utils._boot import kernels
+from ansible_collections.kup.fleet.plugins.module_utils._engines import registry
+from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._system import units as systemd_units
+
+
+def examine(hosts, connections, wanted):
+    """Judge a whole rollout.
+
+    :param hosts: names of the nodes, in order.
+    :param connections: dict host → name of its connection plugin.
+    :param wanted: dict with ``kernel``, ``units``, ``engine``, ``rounds_max``, ``freeze_target``, ``batches``, ``max_failed``,
+        ``watch_interval`` and ``timeouts`` (dict variable name → value), as the user wrote them.
+    :returns: the batches: list of lists of names.
+    :raises KupError: the first thing that is wrong.
+    """
+    if not hosts:
+        raise KupError("There is no node to update; name a group of the inventory, or correct the limit (-l).")
+    local = sorted(host for host in hosts if connections.get(host) in ("local", "ansible.builtin.local"))
+    if local:
+        raise KupError(
+            f"{local[0]} has the connection 'local', expected one that leads to another machine such as 'ssh': "
+            "a controller cannot watch its own switch."
+        )
+    _kernel(wanted["kernel"])
+    _list_of_units(wanted["units"])
+    registry.check(wanted["engine"])
+    number("kup_rounds_max", wanted["rounds_max"], 0)
+    _seconds("kup_freeze_target", wanted["freeze_target"])
+    number("kup_max_failed", wanted["max_failed"], 0)
+    number("kup_watch_interval", wanted["watch_interval"], 0)
+    for name, value in wanted["timeouts"].items():
+        number(name, value, 1)
+    return batches(hosts, wanted["batches"])
+
+
+def _kernel(selector):
+    # A series is easily written without quotes, and is then a number: 6.10 would be 6.1.
+    if not isinstance(selector, str) or not selector:
+        raise KupError(f"kup_kernel is {selector!r}, expected a text such as '7.2' (with quotes) or a whole release.")
+    kernels.check_selector(selector)
+
+
+def _list_of_units(units):
+    if not isinstance(units, list) or not units:
+        raise KupError(
+            f"kup_units is {units!r}, expected a list of at least one service such as ['memcached.service']."
+        )
+    for unit in units:
+        if not isinstance(unit, str):
+            raise KupError(f"kup_units has the element {unit!r}, expected the name of a service.")
+    names = [systemd_units.full_name(unit) for unit in units]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise KupError(f"kup_units names {twice[0]} more than once, expected each service once.")
+
+
+def number(name, value, least):
+    """``value`` as a whole number of at least ``least``; text of digits (``--extra-vars``) is one too.
+
+    :raises KupError: it is none; the sentence begins with ``name``.
+    """
+    if isinstance(value, bool) or not re.fullmatch(r"\d+", str(value)) or int(value) < least:
+        raise KupError(f"{name} is {value!r}, expected a whole number of at least {least}.")
+    return int(value)
+
+
+def _seconds(name, value):
+    if isinstance(value, bool) or not re.fullmatch(r"\d+(\.\d+)?", str(value)):
+        raise KupError(f"{name} is {value!r}, expected a number of seconds such as 0.3.")
+
+
+def batches(hosts, sizes):
+    """Divide ``hosts`` as Ansible's ``serial`` does with the same list: the last size counts until all are covered.
+
+    :param sizes: list of whole numbers and of percentages of all hosts, such as ``"25%"``.
+    :raises KupError: a size is neither, or a batch would be empty.
+    """
+    if not isinstance(sizes, list) or not sizes:
+        raise KupError(
+            f"kup_batches is {sizes!r}, which never covers the fleet; expected a list such as [1, '25%', '100%']."
+        )
+    counts = [_count(size, len(hosts)) for size in sizes]
+    left, found = list(hosts), []
+    while left:
+        count = counts[min(len(found), len(counts) - 1)]
+        found.append(left[:count])
+        left = left[count:]
+    return found
+
+
+def _count(size, total):
+    share = re.fullmatch(r"(\d+)%", str(size))
+    if share and 1 <= int(share.group(1)) <= 100:
+        return max(total * int(share.group(1)) // 100, 1)
+    if not isinstance(size, bool) and re.fullmatch(r"\d+", str(size)) and int(size) > 0:
+        return int(size)
+    raise KupError(
+        f"kup_batches has the element {size!r}, with which it never covers the fleet; "
+        "expected whole numbers from 1 or percentages from '1%' to '100%'."
+    )
