@@ -6,14 +6,14 @@
 from __future__ import annotations
 
 DOCUMENTATION = r"""
-module: kup_pin
+module: kup_boot_default
 short_description: Keep the running kernel the boot loader's default while another is installed
 version_added: 0.1.0
 description:
-  - Makes the running kernel what GRUB boots, whatever kernels are installed from now on. A package of a newer kernel
-    would otherwise make that one the default before it has been tried.
-  - M(kup.fleet.kup_commit) gives the default to the new kernel.
-  - Does nothing on a node that is on trial on its new kernel, for its default is the old one.
+  - Makes the running kernel GRUB's default entry, whatever kernels are installed from now on. Otherwise the package of a
+    newer kernel would make that kernel the default before it has been tried.
+  - M(kup.fleet.kup_commit) makes the new kernel the default.
+  - Changes nothing on a node that is on trial on its new kernel, because its default is the old kernel.
 extends_documentation_fragment:
   - kup.fleet.attributes
 author:
@@ -22,7 +22,7 @@ author:
 
 EXAMPLES = r"""
 - name: Keep the running kernel the boot loader's default
-  kup.fleet.kup_pin:
+  kup.fleet.kup_boot_default:
 """
 
 RETURN = r"""
@@ -41,7 +41,7 @@ from ansible_collections.kup.fleet.plugins.module_utils._update import lock
 from ansible_collections.kup.fleet.plugins.module_utils._update import record as records
 
 
-def pin(check_mode):
+def keep_running_kernel(check_mode):
     running = kernels.running()
     entry = grub.entry(running)
     record = records.load()
@@ -56,7 +56,7 @@ def pin(check_mode):
 def main():
     module = AnsibleModule(argument_spec={}, supports_check_mode=True)
     try:
-        changed, entry = pin(module.check_mode)
+        changed, entry = keep_running_kernel(module.check_mode)
     except KupError as error:
         module.fail_json(msg=str(error))
     module.exit_json(changed=changed, entry=entry)
