@@ -45,7 +45,10 @@ def _objection(status, given_up, restarted):
     if given_up and state in record.RETURNABLE:
         return f"The way back was given up, the applications go on with kernel {status.kernel}: {reason}"
     if state == "committed":
-        return f"The update to {status.kernel} is committed, expected a node on trial; take it back with kup_fallback.yml and kup_committed=true."
+        return (
+            f"The update to {status.kernel} is committed, expected a node on trial; "
+            "take it back with 'ansible-playbook kup.fleet.kup_fallback -e kup_committed=true'."
+        )
     if state == "interrupted":
         return "A switch was ended while it wrote the checkpoint; look at 'journalctl --unit=kup-switch' on the node."
     return f"The applications lost their state: {reason}"

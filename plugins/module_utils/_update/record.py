@@ -182,7 +182,7 @@ def claim(record, owner, target=None):
     if target and record["PHASE"] != "prepared" and record["KERNEL_NEW"] != target:
         raise KupError(
             f"The run {record['OWNER']} left an update to {record['KERNEL_NEW']} in phase {record['PHASE']}, expected "
-            f"none or one to {target}; finish it with that target or undo it with kup_fallback.yml."
+            f"none or one to {target}; finish it with that target or undo it with 'ansible-playbook kup.fleet.kup_fallback'."
         )
 
 

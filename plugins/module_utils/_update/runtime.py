@@ -40,7 +40,9 @@ def install(wanted, dry=False):
     :raises KupError: all of it is to go while an update is under way.
     """
     if not wanted and record.load().unfinished:
-        raise KupError("An update is under way on this node; finish it, or undo it with kup_fallback.yml, before this.")
+        raise KupError(
+            "An update is under way on this node; finish it, or undo it with 'ansible-playbook kup.fleet.kup_fallback', before this."
+        )
     changed = [path for path, text in wanted.items() if not _same(path, text)]
     stale = [path for path in _present() if path not in wanted]
     if not dry:

@@ -82,7 +82,7 @@ def _refuse_unfinished(owner, target):
     if record.unfinished and record["PHASE"] not in ("prepared", "checkpointing"):
         raise KupError(
             f"This node is in phase {record['PHASE']!r} of an update to {record['KERNEL_NEW']}, expected none under way; "
-            "commit it or undo it with kup_fallback.yml."
+            "commit it or undo it with 'ansible-playbook kup.fleet.kup_fallback'."
         )
 
 
@@ -197,7 +197,7 @@ def forget(record, dry=False):
     if record.unfinished and not begun:
         raise KupError(
             f"This node is in phase {record['PHASE']!r} of an update to {record['KERNEL_NEW']}, expected a finished one; "
-            "commit it or undo it with kup_fallback.yml."
+            "commit it or undo it with 'ansible-playbook kup.fleet.kup_fallback'."
         )
     pending_memory.refuse()
     if begun and not dry:
