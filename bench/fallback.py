@@ -1,7 +1,7 @@
 """How long a node is away that falls back, beside a good update by the same engine, on one node in one run.
 
 By engine: a good update; one whose restore fails; one whose node judges itself and goes back; one whose kernel panics before the
-restore; one whose kernel panics when clients have had the application on trial for a while. Each outage is the longest time in which a
+restore; one whose kernel panics when clients have had the application on probation for a while. Each outage is the longest time in which a
 client could not connect. The numbers are kept in tests/faults/outages.json, from which docs/faults.md is made: an engine's when all
 its turns are over, beside those of the engines that did not run. Nothing else should run on the machine meanwhile.
 """
@@ -23,9 +23,9 @@ NAME = "fallback"
 # Point, fault, its word, and seconds after the point.
 WAYS = {
     "the restore failed": ("restoring", "kill", "criu", 0.1),
-    "its own checks failed": ("trial", "check", "", 0),
+    "its own checks failed": ("probation", "check", "", 0),
     "panic before the restore": ("attached", "panic", "", 0),
-    "panic on trial": ("trial", "panic", "", 30),
+    "panic on probation": ("probation", "panic", "", 30),
 }
 
 

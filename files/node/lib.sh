@@ -16,7 +16,7 @@ fits() {
 }
 
 # Values of the record, each as a shell variable of the same name in capitals. No line of one that is damaged may run.
-PHASE='' REASON='' DATA='' ID='' IMAGES='' KERNEL_OLD='' KERNEL_NEW='' CHECKPOINT='' BACKSTOP='' UNITS='' PANIC='' CRASHKERNEL=''
+PHASE='' REASON='' DATA='' ID='' IMAGES='' KERNEL_OLD='' KERNEL_NEW='' CHECKPOINT='' DISK_CHECKPOINT='' UNITS='' PANIC='' CRASHKERNEL=''
 for record in $state/record $state/record.copy; do
 	if fits "$record"; then
 		# shellcheck disable=SC1090
@@ -25,7 +25,7 @@ for record in $state/record $state/record.copy; do
 	fi
 done
 # Page frames are handed over by the command line. Without it this is a cold start: what there is, is on the disk.
-[ -z "$BACKSTOP" ] || grep -q 'kup_ppp\.table=' /proc/cmdline || CHECKPOINT=$BACKSTOP
+[ -z "$DISK_CHECKPOINT" ] || grep -q 'kup_ppp\.table=' /proc/cmdline || CHECKPOINT=$DISK_CHECKPOINT
 plan=$state/boot/$CHECKPOINT
 
 # advance PHASE [REASON [DATA]]: replace the record, durably
@@ -159,7 +159,7 @@ try_again() {
 # data_now: what the applications have that run now, by PHASE and what was written down on the way: running, all that they ever had
 # in their memory; checkpoint, what they had at the freeze, without what they did since; or fresh, none
 data_now() {
-	if [ "$CHECKPOINT" = "$BACKSTOP" ] || [ "$PHASE" = trial ]; then
+	if [ "$CHECKPOINT" = "$DISK_CHECKPOINT" ] || [ "$PHASE" = probation ]; then
 		echo checkpoint
 	elif [ -n "$DATA" ]; then
 		echo "$DATA" # restore-failed knows, or who froze them

@@ -46,7 +46,7 @@ def _objection(status, given_up, restarted):
         return f"The way back was given up, the applications go on with kernel {status.kernel}: {reason}"
     if state == "committed":
         return (
-            f"The update to {status.kernel} is committed, expected a node on trial; "
+            f"The update to {status.kernel} is committed, expected a node on probation; "
             "take it back with 'ansible-playbook kup.fleet.kup_fallback -e kup_committed=true'."
         )
     if state == "interrupted":

@@ -17,7 +17,7 @@ class ActionModule(WaitingAction):
         first = self.settle(lambda status: status.state() is not None or status.busy or status.phase == "switching")
         if first is None:
             return {**self.outcome(None, "lost"), "failed": True, "msg": f"Nothing was started. {self.lost()}"}
-        if first.state() not in (None, "trial"):
+        if first.state() not in (None, "probation"):
             if self._task.check_mode:
                 # Whatever the phase is: staging, too, was only looked at.
                 return {**self.outcome(first, "prepared"), "changed": True}
@@ -33,7 +33,7 @@ class ActionModule(WaitingAction):
 def _verdict(status, restarted):
     """(state, what is wrong: a sentence or None) of a node that has come to an end."""
     state, reason = status.state(), status.record["REASON"] or "no reason is known"
-    if state == "trial":
+    if state == "probation":
         return state, None
     if state == "aborted":
         return state, f"The switch was given up, the applications went on as before: {reason}"
@@ -50,4 +50,4 @@ def _verdict(status, restarted):
         return "aborted", "The switch did not begin; 'journalctl --unit=kup-switch' on the node says why."
     if state == "interrupted":
         return "failed", "The switch was ended while it wrote the checkpoint; look at 'journalctl --unit=kup-switch'."
-    raise KupError(f"The node is in phase {state!r} after the switch, expected 'trial'; another run was at work.")
+    raise KupError(f"The node is in phase {state!r} after the switch, expected 'probation'; another run was at work.")

@@ -17,7 +17,7 @@ MEMORY = STATE + "/memory.json"
 NUMBERS = STATE + "/numbers.json"
 CHECKS = STATE + "/checks.json"
 IMAGES = STATE + "/images"
-# What a kernel on trial said before it panicked; kept until the next update.
+# What a kernel on probation said before it panicked; kept until the next update.
 PANIC_LOG = STATE + "/panic.log"
 
 # Installed by the role kup_checkpoint: this library and the shell beside it.

@@ -13,7 +13,7 @@ description:
   - Makes the running kernel GRUB's default entry, whatever kernels are installed from now on. Otherwise the package of a
     newer kernel would make that kernel the default before it has been tried.
   - M(kup.fleet.kup_commit) makes the new kernel the default.
-  - Changes nothing on a node that is on trial on its new kernel, because its default is the old kernel.
+  - Changes nothing on a node that is on probation on its new kernel, because its default is the old kernel.
 extends_documentation_fragment:
   - kup.fleet.attributes
 author:

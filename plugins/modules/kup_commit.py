@@ -7,16 +7,16 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kup_commit
-short_description: Keep the new kernel of a node that is on trial, or remove what an update left behind
+short_description: Keep the new kernel of a node that is on probation, or remove what an update left behind
 version_added: 0.1.0
 description:
-  - Ends the trial of a node. From then on the boot loader starts the new kernel, the node does not go back by itself any
+  - Ends the probation of a node. From then on the boot loader starts the new kernel, the node does not go back by itself any
     more, and the checkpoint images, which hold the applications' memory, are removed.
   - It logs in to the node anew. That the controller still can is a part of what is being confirmed.
 options:
   state:
     description:
-      - V(committed) keeps the new kernel. It fails on a node that is not on trial.
+      - V(committed) keeps the new kernel. It fails on a node that is not on probation.
       - V(clean) removes what an update left behind that was given up or undone. It fails while an update is under way,
         and where no restore worked, for then the images are the last copy of the state.
       - V(released) changes nothing of the update, but lets another rollout go on with it at once. A rollout that ends

@@ -65,7 +65,7 @@ state:
     - What the node came to.
     - V(fell_back) - the applications run on the old kernel again.
     - V(aborted) or V(prepared) or V(none) - the node had not switched, there was nothing to undo.
-    - V(trial) or V(committed) - the way back was given up, or was not to be taken, and the applications went on with the new kernel.
+    - V(probation) or V(committed) - the way back was given up, or was not to be taken, and the applications went on with the new kernel.
     - V(failed) - the applications lost their state and were started fresh.
     - V(refused) - nothing was started; the message says why.
     - V(lost) - the node did not come to an end within O(timeout).
@@ -77,7 +77,7 @@ record:
   type: dict
   returned: always
   sample:
-    phase: trial
+    phase: probation
     kernel_old: 6.12.117+deb13-cloud-amd64
     kernel_new: 7.2.12+deb13-cloud-amd64
     reason: ""

@@ -11,7 +11,7 @@ short_description: Judge whether a node's applications are as good as before the
 version_added: 0.1.0
 description:
   - Before the switch (O(state=remember)), reads the applications' own numbers and keeps them on the node, together with the checks.
-    With them a node on trial judges itself (O(kup.fleet.kup_stage#module:watch_interval)).
+    With them a node on probation judges itself (O(kup.fleet.kup_stage#module:watch_interval)).
   - After it (O(state=judge)), checks that units are active, ports answer, commands and URIs give what is expected, and
     that the numbers have not dropped. Fails with everything that is wrong.
   - All checks are made on the node itself.

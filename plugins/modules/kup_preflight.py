@@ -38,7 +38,7 @@ options:
       - foam
       - ppp
     required: true
-  ppp_backstop:
+  ppp_disk_checkpoint:
     description: With O(engine=ppp), the engine of the checkpoint on the disk that the update is to make, too, or V(none).
     type: str
     choices:
@@ -63,7 +63,7 @@ EXAMPLES = r"""
       - memcached.service
     images_dir: /var/lib/kup/images
     engine: auto
-    ppp_backstop: none
+    ppp_disk_checkpoint: none
     run_id: 20260101T120000-3fa9c1
   register: preflight
 
@@ -99,7 +99,7 @@ package:
   returned: always
   sample: linux-image-7.2.12+deb13-cloud-amd64
 needs_update:
-  description: Whether the node runs another kernel, or is still on trial on this one.
+  description: Whether the node runs another kernel, or is still on probation on this one.
   type: bool
   returned: always
 missing:
@@ -191,7 +191,7 @@ def main():
             "units": {"type": "list", "elements": "str", "required": True},
             "images_dir": {"type": "path", "required": True},
             "engine": {"type": "str", "choices": ["auto", "criu", "foam", "ppp"], "required": True},
-            "ppp_backstop": {"type": "str", "choices": ["none", "foam"], "required": True},
+            "ppp_disk_checkpoint": {"type": "str", "choices": ["none", "foam"], "required": True},
             "run_id": {"type": "str", "required": True},
         },
         supports_check_mode=True,
@@ -203,7 +203,7 @@ def main():
             wanted["units"],
             wanted["images_dir"],
             wanted["engine"],
-            registry.backstop(wanted["ppp_backstop"]),
+            registry.disk_checkpoint(wanted["ppp_disk_checkpoint"]),
             wanted["run_id"],
         )
     except KupError as error:

@@ -57,7 +57,7 @@ options:
       - eager
       - lazy
     required: true
-  ppp_backstop:
+  ppp_disk_checkpoint:
     description:
       - With O(engine=ppp), what a boot has to which no page frames were handed over, as after a power cut or a panic. V(foam), a
         checkpoint in O(images_dir) that is made a moment before the switch, by that engine; V(none), a fresh start.
@@ -89,7 +89,7 @@ options:
     type: int
     required: true
   watch_interval:
-    description: Seconds between two looks of a node on trial at what M(kup.fleet.kup_gate) was given with V(remember); V(0) is never.
+    description: Seconds between two looks of a node on probation at what M(kup.fleet.kup_gate) was given with V(remember); V(0) is never.
     type: int
     default: 0
 attributes:
@@ -112,7 +112,7 @@ EXAMPLES = r"""
     freeze_target: 0.3
     rounds_max: 5
     ppp_bind: auto
-    ppp_backstop: none
+    ppp_disk_checkpoint: none
     images_dir: /var/lib/kup/images
     initramfs: auto
     restore_timeout: 120
@@ -148,15 +148,15 @@ from ansible_collections.kup.fleet.plugins.module_utils._update import record as
 
 
 def stage(wanted, check_mode):
-    backstop = registry.backstop(wanted["ppp_backstop"])
+    disk_checkpoint = registry.disk_checkpoint(wanted["ppp_disk_checkpoint"])
     kernels = (node_kernels.running(), wanted["kernel"])
-    engine, reasons = registry.choose(wanted["engine"], wanted["images_dir"], kernels, backstop)
+    engine, reasons = registry.choose(wanted["engine"], wanted["images_dir"], kernels, disk_checkpoint)
     settings = {
         "ENGINE": engine,
         "FREEZE_TARGET": str(wanted["freeze_target"]),
         "ROUNDS_MAX": str(wanted["rounds_max"]),
         "PPP_BIND": wanted["ppp_bind"],
-        "PPP_BACKSTOP": backstop if engine == "ppp" else "",
+        "PPP_DISK_CHECKPOINT": disk_checkpoint if engine == "ppp" else "",
         "IMAGES": wanted["images_dir"],
         "RESTORE_TIMEOUT": str(wanted["restore_timeout"]),
         "COMMIT_TIMEOUT": str(wanted["commit_timeout"]),
@@ -178,7 +178,7 @@ def main():
             "freeze_target": {"type": "float", "required": True},
             "rounds_max": {"type": "int", "required": True},
             "ppp_bind": {"type": "str", "choices": ["auto", "eager", "lazy"], "required": True},
-            "ppp_backstop": {"type": "str", "choices": ["none", "foam"], "required": True},
+            "ppp_disk_checkpoint": {"type": "str", "choices": ["none", "foam"], "required": True},
             "images_dir": {"type": "path", "required": True},
             "initramfs": {"type": "str", "choices": ["auto", "host-only", "distribution"], "required": True},
             "restore_timeout": {"type": "int", "required": True},

@@ -13,9 +13,9 @@ description:
   - Starts the switch on a node that M(kup.fleet.kup_stage) has prepared. The node freezes its applications, writes them
     to disk, jumps into the new kernel and restores them there, all by itself; the controller only watches.
   - The task ends when the applications run on the new kernel, or as soon as it is clear that they do not. The node is
-    then on trial and goes back by itself unless M(kup.fleet.kup_commit) is called in time.
+    then on probation and goes back by itself unless M(kup.fleet.kup_commit) is called in time.
   - A node that does not come back makes the task fail. It is never reported as unreachable, so that C(rescue) runs.
-  - On a node that is on trial already nothing is started. On one that is just switching, the task waits with it.
+  - On a node that is on probation already nothing is started. On one that is just switching, the task waits with it.
 options:
   timeout:
     description: Seconds to wait for the node at most.
@@ -65,7 +65,7 @@ RETURN = r"""
 state:
   description:
     - What the node came to.
-    - V(trial) - the applications run on the new kernel.
+    - V(probation) - the applications run on the new kernel.
     - V(aborted) - it was given up and the applications went on as before.
     - V(fell_back) - the applications run on the old kernel again.
     - V(failed) - the applications lost their state and were started fresh.
@@ -73,13 +73,13 @@ state:
     - V(lost) - the node did not come to an end within O(timeout).
   type: str
   returned: always
-  sample: trial
+  sample: probation
 record:
   description: The node's transaction record. V(none) if the node never answered.
   type: dict
   returned: always
   sample:
-    phase: trial
+    phase: probation
     kernel_old: 6.12.117+deb13-cloud-amd64
     kernel_new: 7.2.12+deb13-cloud-amd64
     reason: ""

@@ -52,9 +52,9 @@ class NodeStatus:
         """
         if self.busy or self.flowing or self.phase in ("switching", "returning"):
             return None
-        if self.phase == "trial":
+        if self.phase == "probation":
             # Any other boot in this phase is on its way back to where the applications run.
-            return "trial" if self.arrived and self.kernel == self.record["KERNEL_NEW"] else None
+            return "probation" if self.arrived and self.kernel == self.record["KERNEL_NEW"] else None
         if self.phase == "checkpointing":
             return "interrupted"
         return self.phase or "none"

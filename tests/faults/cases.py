@@ -6,7 +6,7 @@ ENGINES = ("criu", "foam", "ppp", "ppp+foam")
 
 # Points at which a fault can strike, in the order in which an update comes by them; see fault.sh.
 OLD_KERNEL = ("checkpointing", "freeze", "dumped", "planned")
-NEW_KERNEL = ("early", "attached", "restoring", "flowing", "trial")
+NEW_KERNEL = ("early", "attached", "restoring", "flowing", "probation")
 POINTS = (*OLD_KERNEL, "boot", *NEW_KERNEL)
 # systemd's ordering of the unit that strikes; the others look for their moment by themselves.
 ORDER = {
@@ -14,13 +14,13 @@ ORDER = {
     "attached": "DefaultDependencies=no\nAfter=kup-early.service\nBefore=kup-paged-patterns.service patterns.service",
 }
 # Seconds after the point, at random up to so many.
-SPREAD = {"checkpointing": 1.0, "boot": 2.0, "restoring": 1.0, "flowing": 0.3, "trial": 1.0}
+SPREAD = {"checkpointing": 1.0, "boot": 2.0, "restoring": 1.0, "flowing": 0.3, "probation": 1.0}
 
 # What can be killed by its name, and where it runs.
 KILLED = {
     "criu": ("freeze", "dumped", "restoring"),
     "paged": ("checkpointing", "freeze", "restoring", "flowing"),
-    "systemd-journal": ("freeze", "restoring", "trial"),
+    "systemd-journal": ("freeze", "restoring", "probation"),
 }
 # The collection's own programs, by their command lines.
 KILLED_LINES = {
@@ -66,9 +66,9 @@ def _of(engine):
         if (engine, program) != ("criu", "paged"):
             for point in points:
                 yield Case(engine, point, "kill", program)
-    for point in ("checkpointing", "freeze", "attached", "trial"):
+    for point in ("checkpointing", "freeze", "attached", "probation"):
         yield Case(engine, point, "full")
-    for point in ("checkpointing", "attached", "trial"):
+    for point in ("checkpointing", "attached", "probation"):
         yield Case(engine, point, "readonly")
     for kind in ("image", "page", "record"):
         if engine in ("criu", "foam") or kind != "page":
@@ -78,11 +78,11 @@ def _of(engine):
         yield Case(engine, "early", "flip", "table")
     for step in ("-1 year", "+1 year"):
         yield Case(engine, "early", "clock", step)
-    yield Case(engine, "trial", "network", "120")
-    yield Case(engine, "trial", "check")
-    yield Case(engine, "trial", "crash")
+    yield Case(engine, "probation", "network", "120")
+    yield Case(engine, "probation", "check")
+    yield Case(engine, "probation", "crash")
     # The watchdog's driver is a module: systemd has nothing to feed any earlier.
-    yield Case(engine, "trial", "hang")
+    yield Case(engine, "probation", "hang")
     yield Case(engine, "checkpointing", "second")
     yield Case(engine, "checkpointing", "package", "OLD")
 

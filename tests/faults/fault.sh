@@ -73,11 +73,11 @@ planned)
 	;;
 restoring) until_in "restore-start " /run/kup/times ;;
 flowing) until_link /run/kup/open ;;
-trial) until_in "PHASE='trial'" $record ;;
+probation) until_in "PHASE='probation'" $record ;;
 esac
 [ "$seconds" = 0.00 ] || sleep "$seconds"
-# What the application has done on trial is not in the checkpoint.
-[ "$point" != trial ] || python3 /usr/local/bin/patterns mark
+# What the application has done on probation is not in the checkpoint.
+[ "$point" != probation ] || python3 /usr/local/bin/patterns mark
 case $fault in
 kill | kill-line) ;;
 *) note ;;

@@ -1,7 +1,7 @@
 """On a node under test: the steps of an update by the library that the collection has installed there, without a controller.
 
-node.py stage ENGINE KERNEL SECONDS     stage an update of patterns.service, with a look at itself every so many seconds on trial;
-                                ppp+foam: with a backstop on the disk
+node.py stage ENGINE KERNEL SECONDS     stage an update of patterns.service, with a look at itself every so many seconds on probation;
+                                ppp+foam: with a disk checkpoint
 node.py prepare ENGINE SECONDS  tidy, then stage an update to whichever of the machine's kernels does not run; prints, as JSON,
                                 what tidy did, and that kernel
 node.py switch                  start it; the chain runs on by itself
@@ -36,7 +36,7 @@ SETTINGS = {
     "RESTORE_TIMEOUT": "120",
     "COMMIT_TIMEOUT": "900",
 }
-# What a node on trial judges itself by; there is a fault that makes it fail.
+# What a node on probation judges itself by; there is a fault that makes it fail.
 CHECKS = {
     "units": [UNIT],
     "ports": ["7070"],
@@ -67,9 +67,14 @@ KEPT = {"record", "record.copy", "kernels", "images", *REPORTED}
 
 
 def stage(engine, kernel, watch_interval):
-    name, _plus, backstop = engine.partition("+")
+    name, _plus, disk_checkpoint = engine.partition("+")
     with lock.exclusive():
-        settings = {**SETTINGS, "ENGINE": name, "PPP_BACKSTOP": backstop, "WATCH_INTERVAL": watch_interval}
+        settings = {
+            **SETTINGS,
+            "ENGINE": name,
+            "PPP_DISK_CHECKPOINT": disk_checkpoint,
+            "WATCH_INTERVAL": watch_interval,
+        }
         transaction.stage(kernel, [UNIT], settings, initramfs="auto", owner=OWNER)
         watch.keep(CHECKS)
 

@@ -202,10 +202,10 @@ def settle(node, case, since, seconds):
             if "refused" in mended.stdout:
                 node.power_cut()
                 continue
-        if state["phase"] != "trial" or not state["unfinished"]:
+        if state["phase"] != "probation" or not state["unfinished"]:
             return state, fired or cut
         # A node whose own checks fail, or that hangs, is to go back without being told to.
-        if case.fault not in ("check", "hang") and (fired or case.point != "trial"):
+        if case.fault not in ("check", "hang") and (fired or case.point != "probation"):
             node.tool("commit", check=False)
         else:
             time.sleep(PAUSE)

@@ -2,7 +2,7 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""A panic of a kernel on trial lands in the preserved one, which keeps the log and brings the applications back.
+"""A panic of a kernel on probation lands in the preserved one, which keeps the log and brings the applications back.
 
 The new kernel sets memory aside (``crashkernel=``, Documentation/admin-guide/kdump/kdump.rst); early in its user space the preserved
 kernel is loaded there (files/node/arm-crash). After a panic that one runs in the little memory that was set aside, with one program

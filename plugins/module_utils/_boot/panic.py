@@ -7,7 +7,7 @@ panic starts the machine anew; and so does a hardware watchdog that systemd does
 
 The boot loader then takes its default, which is the old kernel until commit, and that finds the record. What each name means:
 Documentation/admin-guide/sysctl/kernel.rst and kernel-parameters.txt. Not hung_task_panic: a disk that is slow for two minutes,
-be it because of our own sync, is no reason to lose what was written on trial; the deadline finds an application that hangs.
+be it because of our own sync, is no reason to lose what was written on probation; the deadline finds an application that hangs.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ _AUTOMATIC = ("foam", "criu")
 AUTO = "auto"
 
 
-def backstop(setting):
-    """The engine that a value of kup_ppp_backstop names; empty for ``none``."""
+def disk_checkpoint(setting):
+    """The engine that a value of kup_ppp_disk_checkpoint names; empty for ``none``."""
     return "" if setting == "none" else setting
 
 
@@ -33,12 +33,12 @@ def check(name):
         raise KupError(f"kup_engine is {name!r}, expected one of {', '.join((AUTO, *ENGINES))}.")
 
 
-def choose(name, images, kernels, backstop="", daemon=True):
+def choose(name, images, kernels, disk_checkpoint="", daemon=True):
     """The engine that ``name`` means on this node: itself, or for ``auto`` the best that works.
 
     :param images: directory for checkpoint images.
     :param kernels: releases of both kernels.
-    :param backstop: the engine of the checkpoint on the disk that ``ppp`` is to have (`disk_checkpoint`), if any.
+    :param disk_checkpoint: the engine of the checkpoint on the disk that ``ppp`` is to have (`disk_checkpoint`), if any.
     :param daemon: the node's side is installed; before it is, that it is missing is no obstacle.
     :returns: (name, why no better one: sentences).
     :raises KupError: it cannot work here.
@@ -47,11 +47,11 @@ def choose(name, images, kernels, backstop="", daemon=True):
     reasons = []
     for candidate in [name] if name != AUTO else _AUTOMATIC:
         found = _obstacles(candidate, images, kernels, daemon)
-        if candidate == "ppp" and backstop:
-            found += _obstacles(backstop, images, kernels, daemon)
+        if candidate == "ppp" and disk_checkpoint:
+            found += _obstacles(disk_checkpoint, images, kernels, daemon)
             if filesystems.in_memory(images):
                 found.append(
-                    f"{images} is in memory, which a power cut empties; set kup_images_dir to a disk for the backstop."
+                    f"{images} is in memory, which a power cut empties; set kup_images_dir to a disk for the disk checkpoint."
                 )
         if not found:
             return candidate, reasons
@@ -66,10 +66,10 @@ def _obstacles(name, images, kernels, daemon):
     return [f"Engine {name}: {sentence}" for sentence in found]
 
 
-def images_bytes(name, backstop, rss, shmem):
+def images_bytes(name, disk_checkpoint, rss, shmem):
     """Size of all images, about (see `criu.images_bytes`)."""
     found = ENGINES[name].images_bytes(rss, shmem)
-    return found + (ENGINES[backstop].images_bytes(rss, shmem) if name == "ppp" and backstop else 0)
+    return found + (ENGINES[disk_checkpoint].images_bytes(rss, shmem) if name == "ppp" and disk_checkpoint else 0)
 
 
 def packages(name, kernels):

@@ -10,7 +10,7 @@ record says so. Nothing of it is in /etc: once the record moves on, a ``systemct
     boot/N/restore/   units of a boot that has to restore checkpoint N
     boot/N/ahead/     drop-ins by which restores go before the rest of the early boot, unless they wait for its network
     boot/N/pages/     services that bring in memory after the restore, needed until it is in place
-    boot/N/trial/     units of the new kernel until commit: the deadline, the watch, and the crash kernel
+    boot/N/probation/     units of the new kernel until commit: the deadline, the watch, and the crash kernel
     boot/N/last-pid   the highest process id in use: the new boot counts from there
     boot/N/tries-UNIT which boots have tried to restore it, a letter for each: n the new kernel, o the old one (files/node/restore)
     boot/N/frames     engine ppp: where the kept page frames are (`frames.load`)
@@ -77,7 +77,7 @@ class Plan:
         """
         self.directory = f"{BOOT}/{number}"
         shutil.rmtree(self.directory, ignore_errors=True)
-        for part in ("", "/restore", "/pages", "/trial"):
+        for part in ("", "/restore", "/pages", "/probation"):
             make_directory(self.directory + part)
         if frames:
             _put(f"{self.directory}/frames", frames)
@@ -94,10 +94,10 @@ class Plan:
             if network_is_ours and _on_root(os.path.dirname(part.directory)):
                 _ahead(f"{self.directory}/ahead", part.unit.name, others)
         _arrival(restore, [part.unit.name for part in parts])
-        _deadline(f"{self.directory}/trial", record["COMMIT_TIMEOUT"])
-        _crash(f"{self.directory}/trial", restore)
+        _deadline(f"{self.directory}/probation", record["COMMIT_TIMEOUT"])
+        _crash(f"{self.directory}/probation", restore)
         if int(record["WATCH_INTERVAL"] or 0):
-            _watch(f"{self.directory}/trial", record["WATCH_INTERVAL"])
+            _watch(f"{self.directory}/probation", record["WATCH_INTERVAL"])
 
     def complete(self, sockets, threads):
         """Write the rest, while everything is frozen.
@@ -362,7 +362,7 @@ def _watch(directory, interval):
         "kup-watch.timer",
         f"""
 [Unit]
-Description=Judge a kernel update on trial again and again
+Description=Judge a kernel update on probation again and again
 
 [Timer]
 OnActiveSec={interval}
@@ -376,7 +376,7 @@ AccuracySec=1s
         "kup-watch.service",
         f"""
 [Unit]
-Description=Judge a kernel update on trial
+Description=Judge a kernel update on probation
 
 [Service]
 Type=oneshot

@@ -18,8 +18,8 @@ GIVEN_UP = 3
 
 
 def main(arguments):
-    """``switch``: to the new kernel; ``fallback REASON``: back to the old one, from a trial; ``return REASON``: after the commit,
-    too; ``watch``: judge a trial; ``undo UNIT DIRECTORY``: what a killed CRIU has left of a dump. Returns an exit code."""
+    """``switch``: to the new kernel; ``fallback REASON``: back to the old one, from probation; ``return REASON``: after the commit,
+    too; ``watch``: judge a kernel on probation; ``undo UNIT DIRECTORY``: what a killed CRIU has left of a dump. Returns an exit code."""
     try:
         if arguments == ["watch"]:
             watch.look()  # which may take as long as the operator's commands do

@@ -17,7 +17,7 @@ from .._errors import KupError
 from . import boot_plan, checkpoints, network_lock
 
 
-class Backstop:
+class DiskCheckpoint:
     """``parts``: its checkpoints; ``told``: what the report says of them, dict unit → dict."""
 
     def __init__(self, record, number):
@@ -31,7 +31,7 @@ class Backstop:
 
         :raises KupError: it cannot be had; the applications run on.
         """
-        self.parts = checkpoints.prepare(self._record, self._record["PPP_BACKSTOP"], self.number)
+        self.parts = checkpoints.prepare(self._record, self._record["PPP_DISK_CHECKPOINT"], self.number)
         for part in self.parts:
             # What the peers have seen since is not in it.
             part.keeps_connections = False

@@ -96,9 +96,9 @@ def _numbers(numbers):
 
 
 def started_anew(unit):
-    """Whether a `Unit` on trial has ended since its restore, and nobody asked for that."""
+    """Whether a `Unit` on probation has ended since its restore, and nobody asked for that."""
     restored = read_text(f"{RUN}/{unit.name}.pid", "").strip()
-    if not restored or restored == str(unit.main_pid) or record.load()["PHASE"] != "trial":
+    if not restored or restored == str(unit.main_pid) or record.load()["PHASE"] != "probation":
         return False
     # A person who starts it again begins a new count.
     return unit.properties["NRestarts"] != "0" or unit.properties["ActiveState"] == "failed"

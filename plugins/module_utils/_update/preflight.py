@@ -35,12 +35,12 @@ _SOCKET_PATH = 107
 _CHECKPOINT = "/20260101T000000/99-{}/lazy-pages.socket"
 
 
-def examine(selector, unit_names, images, engine, backstop, owner):
+def examine(selector, unit_names, images, engine, disk_checkpoint, owner):
     """Judge the node for an update of ``unit_names`` to the kernel that ``selector`` means.
 
     :param images: directory for checkpoint images.
     :param engine: name of an engine, or ``auto``.
-    :param backstop: see `registry.choose`.
+    :param disk_checkpoint: see `registry.choose`.
     :param owner: id of the run that asks.
     :returns: dict with ``target`` (release or None), ``package`` (that would bring it, or None), ``needs_update``,
         ``missing`` (Debian packages), ``problems`` (sentences; empty: fit), ``units`` (one verdict each),
@@ -68,7 +68,7 @@ def examine(selector, unit_names, images, engine, backstop, owner):
         records.claim(record, owner, wanted)
     except KupError as error:
         problems.append(str(error))
-    needs_update = wanted != node_kernels.running() or record["PHASE"] == "trial"
+    needs_update = wanted != node_kernels.running() or record["PHASE"] == "probation"
     units = [judge_unit(name) for name in unit_names]
     missing = sorted({package for command, package in PACKAGES.items() if not shutil.which(command)})
     version, chosen, reasons = None, None, []
@@ -83,7 +83,7 @@ def examine(selector, unit_names, images, engine, backstop, owner):
                 None, [criu_command.misfit(version, kernel) for kernel in kernels] + [criu_command.check()]
             )
             try:
-                chosen, reasons = registry.choose(engine, images, kernels, backstop, daemon=False)
+                chosen, reasons = registry.choose(engine, images, kernels, disk_checkpoint, daemon=False)
                 movable = [Unit(unit["unit"]) for unit in units if unit["movable"]]
                 problems += [text for unit in movable for text in registry.ENGINES[chosen].unit_obstacles(unit)]
             except KupError as error:
@@ -103,10 +103,10 @@ def examine(selector, unit_names, images, engine, backstop, owner):
     resident, shared = (sum(unit[key] for unit in units) for key in ("rss_bytes", "shmem_bytes"))
     # Where nobody knows yet which engine it will be, the one that writes most.
     likely = chosen or ("criu" if engine == registry.AUTO else engine)
-    needed = int(registry.images_bytes(likely, backstop, resident, shared) * _IMAGES_FACTOR)
+    needed = int(registry.images_bytes(likely, disk_checkpoint, resident, shared) * _IMAGES_FACTOR)
     if filesystems.of(images) == filesystems.of(STATE):
         needed += _KERNELS_BYTES
-    elif needs_update and _free(STATE) < _KERNELS_BYTES and record["PHASE"] != "trial":
+    elif needs_update and _free(STATE) < _KERNELS_BYTES and record["PHASE"] != "probation":
         problems.append(
             f"{STATE} has {_free(STATE) >> 20} MiB free, expected at least {_KERNELS_BYTES >> 20} MiB for two kernels; "
             "make room."
@@ -118,7 +118,7 @@ def examine(selector, unit_names, images, engine, backstop, owner):
             f"The images directory {images} is {misfit}; set kup_images_dir to a directory on a local disk, or in memory "
             "that outlives kexec: memmap=SIZE!START on the kernel's command line, /dev/pmem0 in /etc/fstab."
         )
-    elif needs_update and free < needed and record["PHASE"] != "trial":
+    elif needs_update and free < needed and record["PHASE"] != "probation":
         problems.append(
             f"{images} has {free >> 20} MiB free, expected at least {needed >> 20} MiB (what the engine writes x "
             f"{_IMAGES_FACTOR}, and two kernels if they go there too); make room or set kup_images_dir."

@@ -28,7 +28,7 @@ PHASES = {
     "prepared": (True, "kernels are staged, the applications run; a boot does nothing"),
     "checkpointing": (True, "the applications are being frozen and written; a boot starts the units fresh"),
     "switching": (True, "the checkpoint is complete; a boot restores it, on either kernel"),
-    "trial": (True, "the applications run on the new kernel until commit; a boot restores the checkpoint"),
+    "probation": (True, "the applications run on the new kernel until commit; a boot restores the checkpoint"),
     "returning": (True, "the newer checkpoint is complete; a boot restores it on the old kernel"),
     "committed": (False, "the new kernel stays until it is left by hand; a boot does nothing"),
     "fell_back": (False, "the applications run on the old kernel again; a boot does nothing"),
@@ -37,8 +37,8 @@ PHASES = {
 }
 
 #: Phases with a way back while the old kernel is preserved: the one that a node or a rollout leaves, and all that a person may.
-UNDECIDED = ("trial",)
-RETURNABLE = ("trial", "committed")
+UNDECIDED = ("probation",)
+RETURNABLE = ("probation", "committed")
 
 _KEYS = (
     "ID",
@@ -49,12 +49,12 @@ _KEYS = (
     "FREEZE_TARGET",
     "ROUNDS_MAX",
     "PPP_BIND",
-    "PPP_BACKSTOP",
+    "PPP_DISK_CHECKPOINT",
     "UNITS",
     "KERNEL_OLD",
     "KERNEL_NEW",
     "CHECKPOINT",
-    "BACKSTOP",
+    "DISK_CHECKPOINT",
     "IMAGES",
     "BYTES",
     "PANIC",

@@ -41,7 +41,7 @@ def go_back(reason, owner="", committed=False):
     """Start the way back to the preserved kernel, for ``reason``; returns as soon as it runs, also if it did already.
 
     :param owner: the run that asks; a node that another run works on is refused.
-    :param committed: also from a kernel that is not on trial any more.
+    :param committed: also from a kernel that is not on probation any more.
     :raises KupError: there is no way back, or somebody else is at work on the node.
     """
     if _goes_back():

@@ -36,14 +36,14 @@ def depart(record, target, phase):
     number = int(record["CHECKPOINT"] or 0) + 1
     before = record["PHASE"]
     engine = registry.ENGINES[record["ENGINE"]]
-    parts, backstop = [], None
+    parts, on_disk = [], None
     try:
         pending_memory.wait(checkpoints.PATIENCE)
         if phase == "switching":
             records.advance(record, "checkpointing")
-        if record["PPP_BACKSTOP"] and before != "trial":  # which has one
-            backstop = disk_checkpoint.Backstop(record, number)
-            backstop.take()
+        if record["PPP_DISK_CHECKPOINT"] and before != "probation":  # which has one
+            on_disk = disk_checkpoint.DiskCheckpoint(record, number)
+            on_disk.take()
             number += 1
         parts += checkpoints.prepare(record, record["ENGINE"], number)
         frames = engine.load(record, target)
@@ -51,7 +51,7 @@ def depart(record, target, phase):
         if any(took_time):
             checkpoints.examine(parts)  # what was found before has had time to change
         plan = boot_plan.Plan(number, parts, record, frames)
-        data = "fresh" if before == "trial" and transaction.forgetful(record) else ""
+        data = "fresh" if before == "probation" and transaction.forgetful(record) else ""
         os.sync()  # what others have dirtied is written while the applications still serve
         checkpoints.begin(parts)
         timeline.mark("freeze")
@@ -61,9 +61,9 @@ def depart(record, target, phase):
         plan.complete(*checkpoints.frozen(parts))
         record.update(CHECKPOINT=str(number), BYTES=str(sum(part.bytes for part in parts)))
         told = {part.unit.name: part.told() for part in parts}
-        if backstop:
-            record.update(BACKSTOP=str(backstop.number))
-            for name, more in backstop.told.items():
+        if on_disk:
+            record.update(DISK_CHECKPOINT=str(on_disk.number))
+            for name, more in on_disk.told.items():
                 told[name]["backstop"] = more
         write_file(MEMORY, json.dumps(told))
         timeline.mark("planned")
@@ -78,9 +78,9 @@ def depart(record, target, phase):
             with contextlib.suppress(KupError, OSError):  # whatever cannot be undone, the rest can
                 undo()
         timeline.mark("given-up")
-        parts += backstop.parts if backstop else ()
-        # The way back that was given up leaves what there was, and a trial needs its checkpoint.
-        if before != "trial":
+        parts += on_disk.parts if on_disk else ()
+        # The way back that was given up leaves what there was, and probation needs its checkpoint.
+        if before != "probation":
             # First: the disk may be full, and the record needs room.
             for part in parts:
                 part.discard()
@@ -131,7 +131,7 @@ def go_back(reason, phases):
     default = grub.remember() if committed else None
     try:
         if committed:
-            record["BACKSTOP"] = ""  # it went with the images
+            record["DISK_CHECKPOINT"] = ""  # it went with the images
             grub.pin(record["KERNEL_OLD"])  # who restores if the power fails on the way
         record["REASON"] = records.one_line(reason)
         records.save(record)

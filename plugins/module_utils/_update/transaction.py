@@ -108,7 +108,7 @@ def _drop_other_kernels(keep):
 
 
 def forgetful(record):
-    """Names of the units on trial that have lost what this update brought back of their memory: a list."""
+    """Names of the units on probation that have lost what this update brought back of their memory: a list."""
     found = [Unit(name) for name in record.units]
     return [unit.name for unit in found if pending_memory.lost(unit.name) or gate.started_anew(unit)]
 
@@ -118,14 +118,14 @@ def commit(dry=False):
 
     :param dry: only look.
     :returns: whether anything was changed (a committed node stays as it is).
-    :raises KupError: the node is not on trial on the new kernel.
+    :raises KupError: the node is not on probation on the new kernel.
     """
     record = records.load()
     if record["PHASE"] == "committed" and record["KERNEL_NEW"] == kernels.running():
         return False
-    if record["PHASE"] != "trial" or record["KERNEL_NEW"] != kernels.running():
+    if record["PHASE"] != "probation" or record["KERNEL_NEW"] != kernels.running():
         raise KupError(
-            f"This node is in phase {record['PHASE'] or 'none'!r} on kernel {kernels.running()}, expected 'trial' on "
+            f"This node is in phase {record['PHASE'] or 'none'!r} on kernel {kernels.running()}, expected 'probation' on "
             f"{record['KERNEL_NEW'] or 'a new kernel'}; there is nothing to commit."
         )
     pending_memory.refuse()
@@ -191,7 +191,7 @@ def forget(record, dry=False):
 
     :param dry: only look.
     :returns: whether there was anything.
-    :raises KupError: the applications are on their way, or on trial.
+    :raises KupError: the applications are on their way, or on probation.
     """
     begun = record["PHASE"] in ("prepared", "checkpointing")  # what writes a checkpoint holds the lock
     if record.unfinished and not begun:

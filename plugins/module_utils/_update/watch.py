@@ -2,7 +2,7 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""The node's own judge while a kernel is on trial: the gate's checks again and again, until somebody commits or it goes back."""
+"""The node's own judge while a kernel is on probation: the gate's checks again and again, until somebody commits or it goes back."""
 
 from __future__ import annotations
 
@@ -35,9 +35,14 @@ def look():
     """Judge once. What has failed several times in a row makes the node go back."""
     record = records.load()
     checks = json.loads(read_text(CHECKS, "null"))
-    if record["PHASE"] != "trial" or record["KERNEL_NEW"] != kernels.running() or pending_memory.units() or not checks:
+    if (
+        record["PHASE"] != "probation"
+        or record["KERNEL_NEW"] != kernels.running()
+        or pending_memory.units()
+        or not checks
+    ):
         return
-    # How far a number may drop is the gate's affair, once: on a trial of hours an application may forget what it likes.
+    # How far a number may drop is the gate's affair, once: on a probation of hours an application may forget what it likes.
     numbers = [{**number, "at_least": 0.0} for number in checks["numbers"]]
     failures, _numbers = gate.judge(**{**checks, "numbers": numbers})
     times = int(read_text(_COUNT, "0")) + 1 if failures else 0

@@ -127,19 +127,19 @@ def test_an_engine_must_work_on_both_kernels(engines):
     assert (chosen, reasons) == ("criu", ["Engine foam: Kernel 7.2 lacks it."])
 
 
-def test_the_backstop_must_work_as_well(engines):
+def test_the_disk_checkpoint_must_work_as_well(engines):
     engines(ppp=Engine(), foam=Engine("No."))
     assert registry.choose("ppp", "/images", ()) == ("ppp", [])
     with pytest.raises(KupError, match=r"^Engine foam: No\.$"):
-        registry.choose("ppp", "/images", (), backstop="foam")
+        registry.choose("ppp", "/images", (), disk_checkpoint="foam")
 
 
 @pytest.mark.parametrize(
-    ("engine", "backstop", "most"),
+    ("engine", "disk_checkpoint", "most"),
     [("foam", "", 6400), ("criu", "foam", 6400), ("ppp", "", 1200), ("ppp", "foam", 7600)],
 )
-def test_room_for_images_is_what_the_engine_writes(engine, backstop, most):
-    assert registry.images_bytes(engine, backstop, rss=6400, shmem=1000) == most
+def test_room_for_images_is_what_the_engine_writes(engine, disk_checkpoint, most):
+    assert registry.images_bytes(engine, disk_checkpoint, rss=6400, shmem=1000) == most
 
 
 def test_an_engine_that_was_asked_for_is_used_or_refused(engines):

@@ -172,11 +172,11 @@ def test_every_failure_is_told():
 @pytest.mark.parametrize(
     ("phase", "restored", "main_pid", "restarts", "state", "anew"),
     [
-        ("trial", "812\n", 812, "0", "active", False),
-        ("trial", "812\n", 1400, "1", "active", True),
-        ("trial", "812\n", 0, "0", "failed", True),
-        ("trial", "812\n", 1400, "0", "active", False),  # somebody has asked for that
-        ("trial", None, 1400, "1", "active", False),
+        ("probation", "812\n", 812, "0", "active", False),
+        ("probation", "812\n", 1400, "1", "active", True),
+        ("probation", "812\n", 0, "0", "failed", True),
+        ("probation", "812\n", 1400, "0", "active", False),  # somebody has asked for that
+        ("probation", None, 1400, "1", "active", False),
         ("fell_back", "812\n", 1400, "1", "active", False),
     ],
 )

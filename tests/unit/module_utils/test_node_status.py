@@ -33,15 +33,17 @@ def test_a_boot_that_restores_is_under_way(phase, kernel):
 
 
 def test_a_trial_is_one_when_the_applications_run_on_the_new_kernel():
-    assert state("trial", NEW, "yes") == "trial"
-    assert state("trial", NEW, "no") is None, "a second boot of the new kernel restores first"
-    assert state("trial", OLD, "yes") is None, "a crash into the old kernel restores first"
+    assert state("probation", NEW, "yes") == "probation"
+    assert state("probation", NEW, "no") is None, "a second boot of the new kernel restores first"
+    assert state("probation", OLD, "yes") is None, "a crash into the old kernel restores first"
 
 
 def test_memory_that_is_still_flowing_in_is_waited_for():
-    status = _node_status.parse(answer("trial", NEW, "yes", told="StatusText=restored, 5 pages left\n\nStatusText=\n"))
+    status = _node_status.parse(
+        answer("probation", NEW, "yes", told="StatusText=restored, 5 pages left\n\nStatusText=\n")
+    )
     assert status.state() is None
-    assert status.text() == f"kernel {NEW}, phase trial, restored, 5 pages left; memory flows in"
+    assert status.text() == f"kernel {NEW}, phase probation, restored, 5 pages left; memory flows in"
 
 
 @pytest.mark.parametrize("phase", ["prepared", "committed", "fell_back", "aborted", "failed"])
@@ -58,11 +60,11 @@ def test_a_node_without_a_record():
 
 
 def test_the_line_ends_of_a_terminal_are_no_part_of_it():
-    status = _node_status.parse(answer("trial", NEW, "yes").replace("\n", "\r\n"))
-    assert (status.boot_id, status.kernel, status.state()) == (BOOT, NEW, "trial")
+    status = _node_status.parse(answer("probation", NEW, "yes").replace("\n", "\r\n"))
+    assert (status.boot_id, status.kernel, status.state()) == (BOOT, NEW, "probation")
 
 
-@pytest.mark.parametrize("text", ["", "\n", "Connection closed", answer("trial")[:60]])
+@pytest.mark.parametrize("text", ["", "\n", "Connection closed", answer("probation")[:60]])
 def test_half_an_answer_is_none(text):
     assert _node_status.parse(text) is None
 

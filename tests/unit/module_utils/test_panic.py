@@ -1,4 +1,4 @@
-"""What makes a kernel under trial start anew instead of standing still, and how that ends."""
+"""What makes a kernel on probation start anew instead of standing still, and how that ends."""
 
 import pathlib
 import subprocess

@@ -22,7 +22,9 @@ def path(tmp_path, monkeypatch):
 
 
 def test_what_is_saved_is_loaded(path):
-    record = Record(PHASE="trial", UNITS="a.service b.service", REASON='it said "no" to $HOME `id`', KERNEL_NEW="7.2")
+    record = Record(
+        PHASE="probation", UNITS="a.service b.service", REASON='it said "no" to $HOME `id`', KERNEL_NEW="7.2"
+    )
     records.save(record)
     assert records.load() == record
     assert records.load().units == ["a.service", "b.service"]
@@ -43,19 +45,19 @@ def read_by_the_shell(path):
 
 
 def test_any_flipped_bit_is_found_and_the_copy_counts(path):
-    record = Record(PHASE="trial", REASON="it said 'no'")
+    record = Record(PHASE="probation", REASON="it said 'no'")
     records.save(record)
     right = path.read_bytes()
     for bit in range(8 * len(right)):
         flip(path, bit)
         assert records.load() == record
         if bit % 13 == 0:
-            assert read_by_the_shell(path) == "trial:it said 'no'"
+            assert read_by_the_shell(path) == "probation:it said 'no'"
         path.write_bytes(right)
 
 
 def test_the_shell_writes_what_the_copy_says_where_the_record_is_damaged(path):
-    records.save(Record(PHASE="trial", KERNEL_NEW="7.2"))
+    records.save(Record(PHASE="probation", KERNEL_NEW="7.2"))
     flip(path, 8 * 80)
     shell = LIBRARY.read_text().replace("state=/var/lib/kup", f"state={path.parent}")
     subprocess.run(["sh", "-ec", f"{shell}\nadvance fell_back why running"], check=True)
@@ -66,7 +68,7 @@ def test_the_shell_writes_what_the_copy_says_where_the_record_is_damaged(path):
 
 
 def test_two_damaged_records_say_nothing(path):
-    records.save(Record(PHASE="trial"))
+    records.save(Record(PHASE="probation"))
     flip(path, 8 * 70)
     flip(path.with_name("record.copy"), 8 * 3)
     with pytest.raises(KupError, match="not what was written"):
@@ -83,8 +85,8 @@ def test_without_a_file_the_record_is_empty(path):
 
 def test_a_reason_with_quotes_survives_the_shell(path):
     """files/node writes the record again with single quotes around each value."""
-    record = Record(PHASE="trial", KERNEL_NEW="7.2")
-    records.advance(record, "trial", "'criu check' fails:\n  it's no use; $(id) `id` \\")
+    record = Record(PHASE="probation", KERNEL_NEW="7.2")
+    records.advance(record, "probation", "'criu check' fails:\n  it's no use; $(id) `id` \\")
     shell = LIBRARY.read_text().replace("state=/var/lib/kup", f"state={path.parent}")
     subprocess.run(["sh", "-ec", f'{shell}\nadvance fell_back "$REASON"'], check=True)
     found = records.load()
@@ -152,7 +154,7 @@ def own_resources(folder, limits, current):
     return subprocess.run(["sh", "-ec", shell], check=True, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("text", ["PHASE=great", "COLOUR=red", "no line", "PHASE=trial phase"])
+@pytest.mark.parametrize("text", ["PHASE=great", "COLOUR=red", "no line", "PHASE=probation phase"])
 def test_a_broken_record_is_refused(text):
     with pytest.raises(KupError, match="transaction record"):
         records.parse(records.sealed(text + "\n"))
@@ -163,7 +165,7 @@ def test_unfinished(phase, unfinished):
     assert Record(PHASE=phase).unfinished is unfinished
 
 
-def held(until, phase="trial", kernel="7.2"):
+def held(until, phase="probation", kernel="7.2"):
     return Record(PHASE=phase, OWNER="first", OWNER_UNTIL=str(int(time.time()) + until), KERNEL_NEW=kernel)
 
 
@@ -186,7 +188,7 @@ def test_a_dead_run_is_taken_over_for_the_same_kernel():
 
 
 def test_a_dead_run_for_another_kernel_is_refused():
-    with pytest.raises(KupError, match="left an update to 7.2 in phase trial"):
+    with pytest.raises(KupError, match="left an update to 7.2 in phase probation"):
         records.claim(held(-1), "second", "6.12")
 
 
@@ -203,8 +205,8 @@ def test_take_renews_the_lease_of_an_unfinished_update(path):
 
 
 def test_as_dict():
-    plain = Record(PHASE="trial", UNITS="a.service").as_dict()
-    assert plain["phase"] == "trial"
+    plain = Record(PHASE="probation", UNITS="a.service").as_dict()
+    assert plain["phase"] == "probation"
     assert plain["units"] == ["a.service"]
     assert plain["unfinished"] is True
     assert plain["reason"] == ""

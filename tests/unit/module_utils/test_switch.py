@@ -24,7 +24,9 @@ def record(tmp_path, monkeypatch):
     monkeypatch.setattr(kernels, "running", lambda: "7.2")
     (tmp_path / "6.12").mkdir()
     (tmp_path / "6.12" / "staged").write_text("")
-    record = Record(PHASE="committed", KERNEL_OLD="6.12", KERNEL_NEW="7.2", ENGINE="ppp", BACKSTOP="1", CHECKPOINT="2")
+    record = Record(
+        PHASE="committed", KERNEL_OLD="6.12", KERNEL_NEW="7.2", ENGINE="ppp", DISK_CHECKPOINT="1", CHECKPOINT="2"
+    )
     records.save(record)
     return record
 
@@ -35,7 +37,7 @@ def done(monkeypatch):
     done = []
 
     def give_up(record, target, phase):
-        done.append((target, phase, record["BACKSTOP"], record["REASON"]))
+        done.append((target, phase, record["DISK_CHECKPOINT"], record["REASON"]))
         raise KupError("no room")
 
     monkeypatch.setattr(switch, "depart", give_up)
@@ -47,7 +49,7 @@ def done(monkeypatch):
     return done
 
 
-@pytest.mark.parametrize("phase", ["trial", "committed"])
+@pytest.mark.parametrize("phase", ["probation", "committed"])
 def test_there_is_a_way_back(record, phase):
     record["PHASE"] = phase
     assert switch.obstacle(record, records.RETURNABLE) is None
@@ -56,7 +58,7 @@ def test_there_is_a_way_back(record, phase):
 @pytest.mark.parametrize("phase", ["", "prepared", "switching", "returning", "fell_back", "aborted", "failed"])
 def test_there_is_none_in_any_other_phase(record, phase):
     record["PHASE"] = phase
-    assert "expected 'trial' or 'committed'" in switch.obstacle(record, records.RETURNABLE)
+    assert "expected 'probation' or 'committed'" in switch.obstacle(record, records.RETURNABLE)
 
 
 def test_there_is_none_from_a_kernel_that_is_not_the_updates(record, monkeypatch):
@@ -97,7 +99,7 @@ def test_nor_does_a_boot_loader_that_has_no_entry_for_it_keep_the_old_kernel(rec
 
 
 def test_on_trial_it_does_so_already(record, done):
-    record["PHASE"] = "trial"
+    record["PHASE"] = "probation"
     records.save(record)
     with pytest.raises(KupError, match="no room"):
         switch.go_back("it is slow", records.RETURNABLE)
@@ -105,7 +107,7 @@ def test_on_trial_it_does_so_already(record, done):
 
 
 def test_the_deadline_does_not_undo_a_commit(record, done):
-    with pytest.raises(KupError, match=r"phase 'committed' on kernel 7\.2, expected 'trial' on 7\.2"):
+    with pytest.raises(KupError, match=r"phase 'committed' on kernel 7\.2, expected 'probation' on 7\.2"):
         switch.go_back("nobody committed", records.UNDECIDED)
     assert done == []
 

@@ -92,7 +92,15 @@ def test_a_gateway_is_reached_before_what_is_behind_it(monkeypatch):
 @pytest.mark.parametrize(("mark", "linked"), [(None, True), ("network-later", False), ("arrived", False)])
 def test_a_restore_goes_ahead_unless_it_waits_for_the_network(tmp_path, mark, linked):
     state, run, plan, early = (tmp_path / name for name in ("state", "run", "plan", "early"))
-    for directory in (state, run, early, plan / "pages", plan / "restore", plan / "trial", plan / "ahead/x.service.d"):
+    for directory in (
+        state,
+        run,
+        early,
+        plan / "pages",
+        plan / "restore",
+        plan / "probation",
+        plan / "ahead/x.service.d",
+    ):
         directory.mkdir(parents=True)
     (plan / "ahead/x.service.d/kup-ahead.conf").touch()
     if mark:

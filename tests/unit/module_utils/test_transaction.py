@@ -58,7 +58,7 @@ def test_an_update_that_did_not_come_to_its_switch_is_ended(node, monkeypatch, p
     assert names(directory) == sorted([*LEFT, "record.copy"])
 
 
-@pytest.mark.parametrize("phase", ["switching", "trial", "returning"])
+@pytest.mark.parametrize("phase", ["switching", "probation", "returning"])
 def test_an_update_under_way_is_left_alone(node, phase):
     directory, record = node
     before = names(directory)
@@ -75,7 +75,7 @@ def test_a_commit_that_cannot_be_written_leaves_the_trial_as_it_is(node, monkeyp
         raise OSError("Read-only file system")
 
     monkeypatch.setattr(kernels, "running", lambda: "7.2")
-    monkeypatch.setattr(records, "load", lambda: Record(record, PHASE="trial"))
+    monkeypatch.setattr(records, "load", lambda: Record(record, PHASE="probation"))
     monkeypatch.setattr(records, "save", refuse)
     monkeypatch.setattr(transaction, "forgetful", lambda record: False)
     monkeypatch.setattr(transaction, "run", lambda *argv, **_options: acted.append(argv))

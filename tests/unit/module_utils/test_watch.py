@@ -1,4 +1,4 @@
-"""When a node on trial judges itself, and what it takes to send it back."""
+"""When a node on probation judges itself, and what it takes to send it back."""
 
 import pytest
 
@@ -7,19 +7,19 @@ from ansible_collections.kup.fleet.plugins.module_utils._engines import pending_
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._update import record, service, watch
 
-TRIAL = {"PHASE": "trial", "KERNEL_OLD": "6.12.1", "KERNEL_NEW": "7.2.1"}
+PROBATION = {"PHASE": "probation", "KERNEL_OLD": "6.12.1", "KERNEL_NEW": "7.2.1"}
 # The command is the only check that can fail here.
 CHECKS = {"units": [], "ports": [], "uris": [], "numbers": []}
 
 
 @pytest.fixture(name="went_back")
 def _went_back(tmp_path, monkeypatch):
-    """A node on trial, and the reasons for which it went back."""
+    """A node on probation, and the reasons for which it went back."""
     reasons = []
     monkeypatch.setattr(watch, "CHECKS", str(tmp_path / "checks.json"))
     monkeypatch.setattr(watch, "STATE", str(tmp_path))
     monkeypatch.setattr(watch, "_COUNT", str(tmp_path / "watch"))
-    monkeypatch.setattr(record, "load", lambda: record.Record(TRIAL))
+    monkeypatch.setattr(record, "load", lambda: record.Record(PROBATION))
     monkeypatch.setattr(kernels, "running", lambda: "7.2.1")
     monkeypatch.setattr(pending_memory, "units", list)
     monkeypatch.setattr(service, "go_back", reasons.append)
@@ -78,7 +78,7 @@ def test_it_does_not_freeze_the_applications_for_ever(went_back):
 )
 def test_only_a_trial_is_watched(went_back, monkeypatch, phase):
     keep("false")
-    monkeypatch.setattr(record, "load", lambda: record.Record(TRIAL, PHASE=phase))
+    monkeypatch.setattr(record, "load", lambda: record.Record(PROBATION, PHASE=phase))
     look(4)
     assert not went_back
 
