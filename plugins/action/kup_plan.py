@@ -10,36 +10,22 @@ import secrets
 import time
 
 from ansible import context
-from ansible.plugins.action import ActionBase
 
-from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.modules.kup_plan import DOCUMENTATION
 from ansible_collections.kup.fleet.plugins.plugin_utils import _plan
+from ansible_collections.kup.fleet.plugins.plugin_utils._controller import ControllerAction
 
-_WANTED = ("kernel", "units", "engine", "rounds_max", "freeze_target", "batches", "max_failed", "watch_interval")
 
+class ActionModule(ControllerAction):
+    documentation = DOCUMENTATION
 
-class ActionModule(ActionBase):
-    _requires_connection = False
-    _supports_check_mode = True
-    _supports_async = False
-    _VALID_ARGS = frozenset((*_WANTED, "hosts", "timeouts"))
-
-    def run(self, tmp=None, task_vars=None):
-        del tmp
-        result = super().run(None, task_vars)
-        arguments = self._task.args
-        wanted = {name: _plain(arguments.get(name)) for name in _WANTED}
-        wanted["timeouts"] = _plain(arguments.get("timeouts") or {})
-        hosts = [str(host) for host in arguments.get("hosts") or []]
-        try:
-            batches = _plan.examine(hosts, _connections(hosts, task_vars["hostvars"]), wanted)
-        except KupError as error:
-            result.update(failed=True, msg=str(error))
-            return result
+    def work(self, arguments, task_vars):
+        hosts = [str(host) for host in arguments["hosts"]]
+        connections = _connections(hosts, task_vars["hostvars"])
+        batches = _plan.examine(hosts, connections, _plain(arguments["variables"]))
         now = time.time()
         run_id = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(now))}-{secrets.token_hex(3)}"
-        result.update(changed=False, batches=batches, run_id=run_id, started=round(now, 3))
-        return result
+        return {"changed": False, "batches": batches, "run_id": run_id, "started": round(now, 3)}
 
 
 def _connections(hosts, hostvars):

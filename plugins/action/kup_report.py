@@ -10,46 +10,32 @@ import os
 import re
 import time
 
-from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
-from ansible_collections.kup.fleet.plugins.modules.kup_report import ARGUMENTS
+from ansible_collections.kup.fleet.plugins.modules.kup_report import DOCUMENTATION
 from ansible_collections.kup.fleet.plugins.plugin_utils import _report
+from ansible_collections.kup.fleet.plugins.plugin_utils._controller import ControllerAction
 
 
-class ActionModule(ActionBase):
-    _requires_connection = False
-    _supports_check_mode = True
-    _supports_async = False
+class ActionModule(ControllerAction):
+    documentation = DOCUMENTATION
 
-    def run(self, tmp=None, task_vars=None):
-        del tmp
-        result = super().run(None, task_vars)
-        _validation, wanted = self.validate_argument_spec(argument_spec=ARGUMENTS)
-        try:
-            result.update(self._write(wanted))
-        except KupError as error:
-            result.update(failed=True, msg=str(error))
-        return result
-
-    def _write(self, wanted):
-        if not re.fullmatch(r"[A-Za-z0-9._:-]+", wanted["run_id"]) or wanted["run_id"].startswith("."):
-            raise KupError(f"run_id is {wanted['run_id']!r}, expected letters, digits, '.', '_', ':' and '-'.")
+    def work(self, arguments, task_vars):
+        run_id = arguments["run_id"]
+        if not re.fullmatch(r"[A-Za-z0-9._:-]+", run_id) or run_id.startswith("."):
+            raise KupError(f"run_id is {run_id!r}, expected letters, digits, '.', '_', ':' and '-'.")
         # An action's working directory is the user's own, not the playbook's.
-        path = f"{os.path.abspath(wanted['directory'])}/{wanted['run_id']}.json"
+        path = f"{os.path.abspath(arguments['directory'])}/{run_id}.json"
         changes = {
-            "row": _given(wanted["row"]),
-            "rollout": {
-                "run_id": wanted["run_id"],
-                **_given({key: wanted[key] for key in ("batches", "started", "kernel")}),
-            },
-            "finished": time.time() if wanted["finish"] else None,
+            "row": _given(arguments["row"]),
+            "rollout": {"run_id": run_id, **_given({key: arguments[key] for key in ("batches", "started", "kernel")})},
+            "finished": time.time() if arguments["finish"] else None,
         }
         check_mode = self._task.check_mode
         report = _report.merge(_report.load(path), **changes) if check_mode else _report.update(path, **changes)
         lines = _report.table(report)
-        if wanted["show"]:
+        if arguments["show"]:
             Display().display("\n".join(lines))
         return {"changed": not check_mode, "path": path, "report": report, "table": lines}
 

@@ -48,6 +48,8 @@ extends_documentation_fragment:
   - kup.fleet.attributes
 author:
   - The kup.fleet maintainers (!UNKNOWN)
+notes:
+  - Returns the same values as M(kup.fleet.kup_switch), with other values of RV(state).
 seealso:
   - module: kup.fleet.kup_switch
 """
@@ -72,85 +74,6 @@ state:
   type: str
   returned: always
   sample: fell_back
-record:
-  description: The node's transaction record. V(none) if the node never answered.
-  type: dict
-  returned: always
-  sample:
-    phase: probation
-    kernel_old: 6.12.117+deb13-cloud-amd64
-    kernel_new: 7.2.12+deb13-cloud-amd64
-    reason: ""
-boot_id_before:
-  description: Identity of the boot that the node was in when the task began.
-  type: str
-  returned: always
-boot_id:
-  description: Identity of the boot that the node is in now.
-  type: str
-  returned: always
-kernel_before:
-  description: Release of the kernel that ran when the task began.
-  type: str
-  returned: always
-kernel:
-  description: Release of the kernel that runs now.
-  type: str
-  returned: always
-timeline:
-  description:
-    - What happened when, oldest first. Times of two boots are joined by the hardware clock, so that a difference across
-      a switch is uncertain by one second.
-  type: list
-  elements: dict
-  returned: always
-  sample:
-    - event: freeze
-      at: 1767268800.123
-      boot: 0f0e9c9e-6c3c-4f4e-8a55-6f1f2b3c4d5e
-phases:
-  description: Seconds of each phase of the last switch, as far as it came.
-  type: dict
-  returned: always
-  sample:
-    dump_s: 0.912
-    kernel_s: 1.71
-    early_boot_s: 0.65
-    restore_s: 0.81
-    open_s: 0.02
-outage_s:
-  description: The node's own estimate of the outage in seconds, from the freeze until packets flowed again. V(none) if not known.
-  type: float
-  returned: always
-bytes:
-  description: Bytes that the last switch has written, all rounds and images.
-  type: int
-  returned: always
-memory:
-  description:
-    - How each unit's memory travelled, a dictionary for each. With the engine V(foam) it has C(rounds), a list of
-      dictionaries with C(seconds), C(pages) and C(frozen_s) of each round of copying; C(last_pages), the pages that the
-      freeze has written; and C(huge_pages_split_kib), what was in transparent huge pages that were split for it.
-    - With the engine V(ppp) it has C(kept_pages), the pages that stayed in their frames; C(image_pages), those that went
-      through CRIU's images; C(fetched_pages), those that were brought in from swap in the freeze; C(dropped_pages), those
-      that CRIU read for nothing; and C(table), what the kernel module says of all units together, among it C(frames) and
-      C(runs), the frames that were reserved and in how many pieces, C(moved), those that were copied out of the new
-      kernel's way, and C(own), those of the table itself.
-  type: dict
-  returned: always
-  sample:
-    memcached.service:
-      rounds:
-        - seconds: 1.9
-          pages: 30412
-          frozen_s: 0.071
-      last_pages: 1830
-      huge_pages_split_kib: 0
-units:
-  description: The units as they are now, dictionaries with C(unit), C(state) and C(main_pid).
-  type: list
-  elements: dict
-  returned: always
 """
 
 from ansible.module_utils.basic import AnsibleModule

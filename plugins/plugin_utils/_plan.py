@@ -2,7 +2,7 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""Is the rollout as it was asked for possible? Looked at on the controller, before any node is touched."""
+"""Check a rollout on the controller, before any node is touched."""
 
 from __future__ import annotations
 
@@ -13,16 +13,25 @@ from ansible_collections.kup.fleet.plugins.module_utils._engines import registry
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._system import units as systemd_units
 
+#: variable → the least whole number that it can be
+_NUMBERS = {
+    "kup_rounds_max": 0,
+    "kup_max_failed": 0,
+    "kup_watch_interval": 0,
+    "kup_restore_timeout": 1,
+    "kup_switch_timeout": 1,
+    "kup_commit_timeout": 1,
+}
 
-def examine(hosts, connections, wanted):
-    """Judge a whole rollout.
+
+def examine(hosts, connections, variables):
+    """Check a whole rollout.
 
     :param hosts: names of the nodes, in order.
     :param connections: dict host → name of its connection plugin.
-    :param wanted: dict with ``kernel``, ``units``, ``engine``, ``rounds_max``, ``freeze_target``, ``batches``, ``max_failed``,
-        ``watch_interval`` and ``timeouts`` (dict variable name → value), as the user wrote them.
+    :param variables: dict variable → value as the user wrote it.
     :returns: the batches: list of lists of names.
-    :raises KupError: the first thing that is wrong.
+    :raises KupError: the first value that is wrong.
     """
     if not hosts:
         raise KupError("There is no node to update; name a group of the inventory, or correct the limit (-l).")
@@ -32,16 +41,14 @@ def examine(hosts, connections, wanted):
             f"{local[0]} has the connection 'local', expected one that leads to another machine such as 'ssh': "
             "a controller cannot watch its own switch."
         )
-    _kernel(wanted["kernel"])
-    _list_of_units(wanted["units"])
-    registry.check(wanted["engine"])
-    number("kup_rounds_max", wanted["rounds_max"], 0)
-    _seconds("kup_freeze_target", wanted["freeze_target"])
-    number("kup_max_failed", wanted["max_failed"], 0)
-    number("kup_watch_interval", wanted["watch_interval"], 0)
-    for name, value in wanted["timeouts"].items():
-        number(name, value, 1)
-    return batches(hosts, wanted["batches"])
+    _kernel(variables.get("kup_kernel"))
+    _list_of_units(variables.get("kup_units"))
+    registry.check(variables.get("kup_engine", registry.AUTO))
+    _seconds("kup_freeze_target", variables.get("kup_freeze_target", 0))
+    for name, least in _NUMBERS.items():
+        if name in variables:
+            number(name, variables[name], least)
+    return batches(hosts, variables.get("kup_batches"))
 
 
 def _kernel(selector):

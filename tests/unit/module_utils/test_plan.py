@@ -7,15 +7,15 @@ from ansible_collections.kup.fleet.plugins.plugin_utils import _plan
 
 HOSTS = [f"node{number}" for number in range(1, 11)]
 WANTED = {
-    "kernel": "7.2",
-    "units": ["memcached.service"],
-    "engine": "auto",
-    "rounds_max": 5,
-    "freeze_target": 0.3,
-    "batches": [1, "25%", "100%"],
-    "max_failed": 0,
-    "watch_interval": 10,
-    "timeouts": {"kup_commit_timeout": 600},
+    "kup_kernel": "7.2",
+    "kup_units": ["memcached.service"],
+    "kup_engine": "auto",
+    "kup_rounds_max": 5,
+    "kup_freeze_target": 0.3,
+    "kup_batches": [1, "25%", "100%"],
+    "kup_max_failed": 0,
+    "kup_watch_interval": 10,
+    "kup_commit_timeout": 600,
 }
 
 
@@ -75,32 +75,32 @@ def test_the_transport_local_is_refused(transport):
 
 @pytest.mark.parametrize("kernel", ["", None, 7.2, "seven", "7", "linux-image-7.2", "7.2; reboot"])
 def test_what_is_no_kernel_is_refused(kernel):
-    assert refusal(kernel=kernel).startswith(f"kup_kernel is {kernel!r}, expected")
+    assert refusal(kup_kernel=kernel).startswith(f"kup_kernel is {kernel!r}, expected")
 
 
 @pytest.mark.parametrize("units", [[], None, "memcached", [""], [3], ["a b"], ["memcached.socket"], ["x.service/y"]])
 def test_what_is_no_list_of_services_is_refused(units):
-    assert "expected" in refusal(units=units)
+    assert "expected" in refusal(kup_units=units)
 
 
 def test_a_service_named_twice_is_refused():
-    assert "more than once" in refusal(units=["memcached", "memcached"])
-    assert "more than once" in refusal(units=["memcached", "memcached.service"])
+    assert "more than once" in refusal(kup_units=["memcached", "memcached"])
+    assert "more than once" in refusal(kup_units=["memcached", "memcached.service"])
 
 
 def test_an_unknown_engine_is_refused_with_those_there_are():
-    assert refusal(engine="magic") == "kup_engine is 'magic', expected one of auto, ppp, foam, criu."
+    assert refusal(kup_engine="magic") == "kup_engine is 'magic', expected one of auto, ppp, foam, criu."
 
 
 @pytest.mark.parametrize("value", [-1, "-1", 1.5, True, None, "x", "1%"])
 def test_a_bad_budget_is_refused(value):
-    assert refusal(max_failed=value) == f"kup_max_failed is {value!r}, expected a whole number of at least 0."
+    assert refusal(kup_max_failed=value) == f"kup_max_failed is {value!r}, expected a whole number of at least 0."
 
 
 @pytest.mark.parametrize("value", [0, -1, "soon", None])
 def test_a_bad_timeout_is_refused_by_its_name(value):
     sentence = f"kup_switch_timeout is {value!r}, expected a whole number of at least 1."
-    assert refusal(timeouts={"kup_switch_timeout": value}) == sentence
+    assert refusal(kup_switch_timeout=value) == sentence
 
 
 def test_digits_from_the_command_line_are_numbers():
