@@ -33,15 +33,19 @@ install_packages() {
 system_python=/usr/bin/python3
 
 make_venv() {
-    local venv=$1 stamp
-    stamp=$("$system_python" --version && cat tests/requirements.txt)
-    [ "$(cat "$venv/kup-stamp" 2>/dev/null)" != "$stamp" ] || return 0
+    local venv=$1 wanted
+    # Each clone that shares a venv (KUP_VENV) adds what it lacks; only another Python starts it anew.
+    wanted=$("$system_python" --version && grep -v '^#' tests/requirements.txt)
+    mkdir -p "$venv"
+    touch "$venv/kup-installed"
+    grep -Fvxqf "$venv/kup-installed" <<<"$wanted" || return 0
 
     echo "bootstrap: installing tests/requirements.txt into $venv"
-    "$system_python" -m venv --clear "$venv" || fail "$system_python cannot make a venv in $venv, python3-venv is needed"
+    grep -Fqx "$("$system_python" --version)" "$venv/kup-installed" || local fresh=--clear
+    "$system_python" -m venv ${fresh:+"$fresh"} "$venv" || fail "$system_python cannot make a venv in $venv, python3-venv is needed"
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -r tests/requirements.txt
     # Last, so that an interrupted install is done again.
-    echo "$stamp" >"$venv/kup-stamp"
+    echo "$wanted" >>"$venv/kup-installed"
 }
 
 link_tree() {
