@@ -44,7 +44,7 @@ class ControllerAction(ActionBase):
 
 def specification(documentation):
     """The argument specification of a module with the text ``documentation``."""
-    return _specify(yaml.safe_load(documentation)["options"])
+    return _specify(yaml.safe_load(documentation).get("options", {}))
 
 
 def _specify(options):
