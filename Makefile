@@ -28,7 +28,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 unexport PYTHONPATH PYTHONHOME ANSIBLE_COLLECTIONS_PATH
 
 # The lab is plain Python of the standard library, for any host that has Debian's.
-lab := /usr/bin/python3 molecule/lab/lab.py
+lab := /usr/bin/python3 -m lab
 # Without MEM the program chooses.
 vm_options = --nodes $(NODES) --cpus $(CPUS) --release $(RELEASE) --from $(FROM) --to $(TO) --criu $(CRIU) \
 	$(if $(MEM),--mem $(MEM))
@@ -43,7 +43,7 @@ help: ## say what there is
 
 .PHONY: demo
 demo: lab-tools ## update a fleet of virtual machines under load, from one kernel to another
-	@/usr/bin/python3 molecule/lab/demo.py $(vm_options) --keys $(KEYS) --engine $(ENGINE)
+	@/usr/bin/python3 -m lab.demo $(vm_options) --keys $(KEYS) --engine $(ENGINE)
 
 .PHONY: test
 test: lab-tools ## lint, unit tests, package and virtual machine scenarios
@@ -51,11 +51,11 @@ test: lab-tools ## lint, unit tests, package and virtual machine scenarios
 
 .PHONY: torture
 torture: lab-tools ## inject faults into updates for half an hour, go on where the last time ended, and write the table of all
-	@status=0; $(venv)/bin/python tests/faults/run.py || status=$$?; $(venv)/bin/python tests/faults/run.py --table; exit $$status
+	@status=0; $(venv)/bin/python -m tests.faults.run || status=$$?; $(venv)/bin/python -m tests.faults.run --table; exit $$status
 
 .PHONY: bench
 bench: lab-tools ## measure by bench/BENCH.py, with its OPTIONS; nothing else should run on this machine
-	@python bench/$(BENCH).py $(OPTIONS)
+	@python -m bench.$(BENCH) $(OPTIONS)
 
 .PHONY: lint
 lint: tools ## all linters, among them every sanity test
@@ -102,7 +102,7 @@ tools:
 
 .PHONY: lab-tools
 lab-tools: tools
-	@tests/bootstrap.sh apt molecule/lab/packages.txt
+	@tests/bootstrap.sh apt lab/packages.txt
 	@$(MAKE) -s -C files/paged dirtier
 
 .PHONY: clean

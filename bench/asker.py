@@ -1,6 +1,6 @@
 """Asks a holder (holder.py) for pages all the time, and tells the longest time without an answer.
 
-asker.py HOST PAGES     until a line on standard input; then one line of JSON
+python3 -m bench.asker HOST PAGES     until a line on standard input; then one line of JSON
 
 It tells that time by its own clock, and when it began and ended by the holder's. One connection lives through all of it. Once it
 has been silent it hears of nothing for as long again, by TCP's retransmission timer; so what tells how long the holder was away are
@@ -13,7 +13,7 @@ import random
 import sys
 import time
 
-import holder
+from bench import holder
 
 INTERVAL = 0.05
 # A new connection's first retransmission comes after a second; by then there are newer ones.

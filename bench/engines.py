@@ -22,14 +22,12 @@ import subprocess
 import sys
 from statistics import median
 
-REPO = pathlib.Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(REPO / "molecule/lab"))
-
-import figure  # noqa: E402
-from command import LabError, say  # noqa: E402
-from fleet import keep_consoles, lab_verb  # noqa: E402
-from lab import Lab  # noqa: E402
-from rollout import Rollout, read_report  # noqa: E402
+from bench import figure
+from lab.command import LabError, say
+from lab.fleet import keep_consoles, lab_verb
+from lab.paths import REPO
+from lab.rollout import Rollout, read_report
+from lab.state import Lab
 
 NAME = "bench-engines"
 NODE = "node1"
@@ -49,7 +47,7 @@ ExecStart=/usr/bin/python3 /root/holder.py {mib} {rate}
 
 
 def arguments():
-    parser = argparse.ArgumentParser(prog="engines.py", description=__doc__.split("\n", maxsplit=1)[0])
+    parser = argparse.ArgumentParser(prog="python3 -m bench.engines", description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument(
         "--sizes", default="256,1024,2048,4096,8192", help="MiB, comma separated (default: %(default)s)"
     )
@@ -93,9 +91,9 @@ def start(lab, mib, rate):
 @contextlib.contextmanager
 def asking(lab, mib, seen):
     """Ask all the time; afterwards what was seen is in the dict SEEN."""
-    argv = ["ip", "netns", "exec", lab.record["netns"], sys.executable, str(HERE / "asker.py")]
+    argv = ["ip", "netns", "exec", lab.record["netns"], sys.executable, "-m", "bench.asker"]
     argv += [lab.machine(NODE).node["address"], str((mib << 20) // 4096)]
-    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as asker:
+    with subprocess.Popen(argv, cwd=REPO, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as asker:
         try:
             yield
         finally:

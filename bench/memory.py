@@ -14,20 +14,16 @@ clock counts instructions, so that nothing on the host makes it slower (what cac
 import argparse
 import json
 import os
-import pathlib
-import shutil
 import signal
 import statistics
 import subprocess
 import sys
 
-REPO = pathlib.Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(REPO / "molecule/lab"))
-
-import figure  # noqa: E402
-from command import LabError, say  # noqa: E402
-from fleet import lab_verb  # noqa: E402
-from lab import STATE, Lab  # noqa: E402
+from bench import figure
+from lab.command import LabError, say
+from lab.fleet import keep_consoles, lab_verb
+from lab.paths import GUEST, REPO
+from lab.state import Lab
 
 NAME = "bench-memory"
 OUT = REPO / "build" / "bench"
@@ -44,7 +40,7 @@ ON_NODE = (REPO / "bench/on_node.py", REPO / "files/paged/paged", REPO / "plugin
 
 
 def arguments():
-    parser = argparse.ArgumentParser(prog="memory.py", description=__doc__.split("\n", maxsplit=1)[0])
+    parser = argparse.ArgumentParser(prog="python3 -m bench.memory", description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument(
         "--sizes", default="256,1024,2048,4096", help="MiB, comma separated, may be empty (default: %(default)s)"
     )
@@ -79,8 +75,7 @@ def measure(mib, cpus, words):
         # All processors and the disk are at work: nobody may answer for a while.
         return list(_run(lab.ssh(machine, command, silence=300)))
     finally:
-        for log in (STATE / NAME).glob("*.serial.log"):
-            shutil.copy(log, OUT)
+        keep_consoles(NAME, OUT)
         lab_verb("down", "--name", NAME)
 
 
@@ -103,7 +98,7 @@ def _set_aside(lab, machine, memory, pmem):
 
 
 def _script(lab, machine, name, *words):
-    text = (REPO / "molecule/lab" / name).read_bytes()
+    text = (GUEST / name).read_bytes()
     if subprocess.run(lab.ssh(machine, ["sh", "-s", *words]), input=text, check=False).returncode:
         raise LabError(f"The script {name} failed on the node.")
 

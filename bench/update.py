@@ -10,20 +10,16 @@ machine: its firmware takes a second, a server's takes minutes.
 
 import argparse
 import json
-import pathlib
 import shutil
 import signal
 import subprocess
 import sys
 import time
 
-REPO = pathlib.Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(REPO / "molecule/lab"))
-
-import clients  # noqa: E402
-import fleet  # noqa: E402
-from command import LabError, say  # noqa: E402
-from rollout import Rollout, read_report  # noqa: E402
+from lab import clients, fleet
+from lab.command import LabError, say
+from lab.paths import REPO
+from lab.rollout import Rollout, read_report
 
 NAME = "bench"
 NODE = "node1"
@@ -39,7 +35,7 @@ kexec --load /boot/vmlinuz-$release --reuse-cmdline "$@" && systemctl kexec
 
 
 def arguments():
-    parser = argparse.ArgumentParser(prog="update.py", description=__doc__.split("\n", maxsplit=1)[0])
+    parser = argparse.ArgumentParser(prog="python3 -m bench.update", description=__doc__.split("\n", maxsplit=1)[0])
     fleet.add_arguments(parser)
     return parser.parse_args()
 

@@ -128,9 +128,9 @@ def checks(venv: Path, only_scenario: str) -> list[Check]:
             Check(
                 "vm",
                 FAULTS,
-                ("python", f"tests/{FAULTS}/run.py", "--sample", "--count", str(FAULTS_COUNT)),
+                ("python", "-m", f"tests.{FAULTS}.run", "--sample", "--count", str(FAULTS_COUNT)),
                 limit=2400,
-                undo=("python", "molecule/lab/lab.py", "down", "--name", FAULTS),
+                undo=("python", "-m", "lab", "down", "--name", FAULTS),
                 nodes=1,
             )
         )

@@ -4,7 +4,7 @@ import json
 import pathlib
 import statistics
 
-import cases
+from tests.faults import cases
 
 HERE = pathlib.Path(__file__).resolve().parent
 PAGE = HERE.parents[1] / "docs" / "faults.md"

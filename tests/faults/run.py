@@ -1,8 +1,8 @@
 """Inject faults into updates of a virtual machine, and judge what came of each.
 
-    run.py [--minutes N] [--seed N] [--only TEXT] [--count N]    a slice: faults that have no result yet, at random
-    run.py --sample [--seed N] [--only TEXT] [--count N]         faults whose result was right, at random; no result is kept
-    run.py --table                                               write docs/faults.md from the results
+    python3 -m tests.faults.run [--minutes N] [--seed N] [--only TEXT] [--count N]    a slice: faults that have no result yet, at random
+    python3 -m tests.faults.run --sample [--seed N] [--only TEXT] [--count N]         faults whose result was right, at random; no result is kept
+    python3 -m tests.faults.run --table                                               write docs/faults.md from the results
 
 Each result is appended to results.jsonl as soon as it is there, so a slice may be ended at any time. What must hold after every
 fault is in `judge`.
@@ -18,23 +18,20 @@ import subprocess
 import sys
 import time
 
-import cases
-import page
+from lab.command import LabError, say
+from lab.fleet import keep_consoles, lab_verb
+from lab.paths import GUEST, REPO
+from lab.rollout import Rollout
+from lab.state import Lab
+from tests.faults import cases, page
 
 HERE = pathlib.Path(__file__).resolve().parent
-REPO = HERE.parents[1]
-sys.path.insert(0, str(REPO / "molecule/lab"))
-
-from command import LabError, say  # noqa: E402
-from fleet import keep_consoles, lab_verb  # noqa: E402
-from lab import Lab  # noqa: E402
-from rollout import Rollout  # noqa: E402
 
 NODE = "node1"
 RESULTS = HERE / "results.jsonl"
 THERE = "/root/faults"
 EARLY = "/etc/systemd/system/kup-early.service.d"
-FILES = (HERE / "node.py", HERE / "fault.sh", HERE / "flip.py", HERE / "hang.c", REPO / "molecule/lab/patterns.py")
+FILES = (HERE / "node.py", HERE / "fault.sh", HERE / "flip.py", HERE / "hang.c", GUEST / "patterns.py")
 # A node that has not come to an end after so many seconds is lost. The claim of a chain, a deadline: nothing takes longer.
 PATIENCE = 1200
 # What the record may say of the memory, and what it may be then. Of an update that was never complete it says nothing, and a power
@@ -391,7 +388,7 @@ def run_slice(args):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="run.py", description=__doc__.split("\n", maxsplit=1)[0])
+    parser = argparse.ArgumentParser(prog="python3 -m tests.faults.run", description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--minutes", type=float, default=28, help="no fault begins later (default: %(default)s)")
     parser.add_argument("--seed", type=int, help="of the order and of the moments (default: another one each time)")
     parser.add_argument("--only", default="", metavar="TEXT", help="faults with this in their names")

@@ -1,18 +1,13 @@
 """Every kernel package that the mirror serves: all of the cloud flavour, and the newest generic one of each series."""
 
 import functools
-import pathlib
 import re
 import subprocess
-import sys
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
 
-REPO = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(REPO / "molecule" / "lab"))
-
-import mirror  # noqa: E402
+from lab import mirror
 
 # Where kernels are: (archive, suite), oldest release first. A release that is in several suites counts once.
 SUITES = (

@@ -1,6 +1,6 @@
 """Patch every kernel that the mirror serves, boot it, and prove its reservation; write docs/kernels.md.
 
-    run.py [--cache DIR] [--only REGEX] [--again] [--table]
+    python3 -m tests.kernels.run [--cache DIR] [--only REGEX] [--again] [--table]
 
 Each kernel's result is appended to tests/kernels/results.jsonl at once: a run that was stopped goes on where it was.
 A result counts as long as the code that is put into kernels is the same. Needs the packages of tests/kernels/packages.txt.
@@ -15,18 +15,15 @@ import re
 import sys
 import tempfile
 
-import machine
-import packages
-
-sys.path.insert(0, str(packages.REPO / "build" / "collections"))
-
-from ansible_collections.kup.fleet.plugins.module_utils._boot import load_window
-from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
-from ansible_collections.kup.fleet.plugins.module_utils._image import image as kernel_image
-from ansible_collections.kup.fleet.plugins.module_utils._image import stub
+from lab.paths import REPO
+from plugins.module_utils._boot import load_window
+from plugins.module_utils._errors import KupError
+from plugins.module_utils._image import image as kernel_image
+from plugins.module_utils._image import stub
+from tests.kernels import machine, packages
 
 RESULTS = machine.HERE / "results.jsonl"
-TABLE = packages.REPO / "docs" / "kernels.md"
+TABLE = REPO / "docs" / "kernels.md"
 CODE = hashlib.sha256(stub.BOOT + stub.RESERVE).hexdigest()[:16]
 
 # The kernel that jumps into all others: any that has kexec would do.
@@ -163,7 +160,7 @@ def write_table(rows):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cache", type=pathlib.Path, default=packages.REPO / "build" / "kernels")
+    parser.add_argument("--cache", type=pathlib.Path, default=REPO / "build" / "kernels")
     parser.add_argument("--only", default="", help="releases that match this regular expression")
     parser.add_argument("--again", action="store_true", help="also those that have a result")
     parser.add_argument("--table", action="store_true", help="only write the table from the results that there are")

@@ -4,16 +4,11 @@ A headers package brings programs that need its release's C library, so that all
 release, made once.
 """
 
-import pathlib
 import shutil
 import subprocess
-import sys
 
-REPO = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(REPO / "molecule" / "lab"))
-sys.path.insert(0, str(REPO / "tests" / "kernels"))
-
-import mirror  # noqa: E402
+from lab import mirror
+from lab.paths import REPO
 
 # Series → Debian release whose compiler has built the kernel.
 RELEASES = {"6.1": "12", "6.12": "13", "7.2": "13"}

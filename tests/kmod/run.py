@@ -1,6 +1,6 @@
 """Record processes' pages in one kernel and bind them in the next, on a QEMU machine.
 
-    run.py [--cache DIR] [--processors N] [--memory MIB] [--debug] [--only CASE] [--console FILE] [FROM:TO ...]
+    python3 -m tests.kmod.run [--cache DIR] [--processors N] [--memory MIB] [--debug] [--only CASE] [--console FILE] [FROM:TO ...]
 
 A pair is one of series, e.g. 6.12:7.2.
 
@@ -13,14 +13,11 @@ import pathlib
 import sys
 import tempfile
 
-import headers
-import machine
-import packages
-
-sys.path.insert(0, str(packages.REPO / "build" / "collections"))
-
-from ansible_collections.kup.fleet.plugins.module_utils._boot import load_window
-from ansible_collections.kup.fleet.plugins.module_utils._image import image as kernel_image
+from lab.paths import REPO
+from plugins.module_utils._boot import load_window
+from plugins.module_utils._image import image as kernel_image
+from tests.kernels import machine, packages
+from tests.kmod import headers
 
 HERE = pathlib.Path(__file__).resolve().parent
 # As memory.c lays it out: pages of the first task, of these shared with the second, swapped out when they are recorded,
@@ -136,7 +133,7 @@ def tell(title, said, wrong):
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cache", type=pathlib.Path, default=packages.REPO / "build" / "kmod")
+    parser.add_argument("--cache", type=pathlib.Path, default=REPO / "build" / "kmod")
     parser.add_argument("--processors", type=int, default=1)
     parser.add_argument("--memory", type=int, default=640, help="MiB")
     parser.add_argument("--debug", action="store_true", help="with the kernels' own checks of memory")

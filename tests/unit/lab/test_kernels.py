@@ -1,16 +1,9 @@
 """Where the lab's packages come from: apt sources of both formats, kernel series, what rotation took away."""
 
-import pathlib
-import sys
-
 import pytest
 
-# The lab is a folder of scripts, not an installed package.
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "molecule" / "lab"))
-
-import kernels
-import mirror
-from command import LabError
+from lab import kernels, mirror
+from lab.command import LabError
 
 DEB822 = """\
 Types: deb

@@ -11,12 +11,10 @@ import time
 
 import pytest
 
-# The lab is a folder of scripts, not an installed package.
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "molecule" / "lab"))
+from lab.load import values
+from lab.paths import REPO
 
-from loadclient import values
-
-LOAD = str(pathlib.Path(values.__file__).parents[1] / "load.py")
+LOAD = [sys.executable, "-m", "lab.load"]
 KEYS, SIZE = 500, 256
 # Generous: a test machine may be shared with virtual machines.
 PATIENCE = 60
@@ -49,12 +47,12 @@ class Node:
 
     def command(self, name, *arguments, keys=KEYS, size=SIZE):
         where = ["--host", "127.0.0.1", "--port", str(self.port), "--keys", str(keys), "--size", str(size)]
-        return [sys.executable, LOAD, name, *where, *map(str, arguments)]
+        return [*LOAD, name, *where, *map(str, arguments)]
 
     def load(self, name, *arguments, **shape):
         """Run a command to its end."""
         command = self.command(name, *arguments, **shape)
-        return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False, cwd=REPO)
 
     def verify(self, *arguments):
         """Run verify; return (exit status, verdict, standard error)."""
@@ -65,7 +63,7 @@ class Node:
     def start_run(self, *arguments, out="run.json"):
         """Start a run and wait until it has written something; return (process, status reader, path of the result)."""
         path = self.folder / out
-        process = subprocess.Popen(self.command("run", "--out", path, "--idle", 3, *arguments))
+        process = subprocess.Popen(self.command("run", "--out", path, "--idle", 3, *arguments), cwd=REPO)
         self.runs.append(process)
         status = self.folder / (out + ".status")
 
@@ -272,8 +270,8 @@ def test_run_on_an_empty_node_says_to_fill_it(node):
     ],
 )
 def test_bad_arguments_get_one_sentence(arguments, says):
-    command = [sys.executable, LOAD, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    command = [*LOAD, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False, cwd=REPO)
     assert done.returncode == 2
     assert says in done.stderr
     assert len(done.stderr.splitlines()) == 1
@@ -283,8 +281,8 @@ def test_a_node_that_does_not_answer_is_named():
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
-        command = [sys.executable, LOAD, "fill", "--host", "127.0.0.1", "--port", str(port), "--keys", "1"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        command = [*LOAD, "fill", "--host", "127.0.0.1", "--port", str(port), "--keys", "1"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False, cwd=REPO)
     assert done.returncode == 1
     assert f"127.0.0.1:{port}" in done.stderr
     assert len(done.stderr.splitlines()) == 1

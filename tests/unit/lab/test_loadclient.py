@@ -1,17 +1,11 @@
 """The load client's pure parts: values, protocol, ledger of writes, outages."""
 
-import pathlib
-import sys
-
 import pytest
 
-# The lab is a folder of scripts, not an installed package.
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "molecule" / "lab"))
-
-from loadclient import ledger, meta, values
-from loadclient.errors import LoadError
-from loadclient.ledger import Ledger
-from loadclient.outages import Outages
+from lab.load import ledger, meta, values
+from lab.load.errors import LoadError
+from lab.load.ledger import Ledger
+from lab.load.outages import Outages
 
 
 @pytest.mark.parametrize("size", [values.MIN_SIZE, 33, 1024, values.MAX_SIZE])

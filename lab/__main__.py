@@ -1,0 +1,100 @@
+"""A fleet of real virtual machines on this machine: up, down, power cuts, and a shell into each node."""
+
+import argparse
+import os
+import sys
+
+from . import mirror, verbs
+from .command import LabError
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong with the arguments in one sentence."""
+
+    def error(self, message):
+        self.exit(2, f"lab: {message} (python3 -m lab --help tells more)\n")
+
+
+def parser():
+    top = Parser(prog="python3 -m lab", description=__doc__)
+    commands = top.add_subparsers(dest="verb", required=True)
+
+    def verb(name, function, help):
+        sub = commands.add_parser(name, help=help)
+        sub.set_defaults(function=function)
+        sub.add_argument("--name", default="lab", help="the lab's name (default: %(default)s)")
+        return sub
+
+    sub = verb("up", verbs.up, "build the image if need be, start the nodes and wait until they answer")
+    sub.add_argument("--nodes", type=int, default=1, help="number of nodes (default: %(default)s)")
+    sub.add_argument("--mem", type=int, default=1024, metavar="MIB", help="memory of a node (default: %(default)s)")
+    sub.add_argument("--memcached", type=int, metavar="MIB", help="memcached's limit (default: 60 %% of --mem)")
+    sub.add_argument("--cpus", type=int, default=1, help="CPUs of a node (default: %(default)s)")
+    sub.add_argument(
+        "--disk", type=int, default=8, metavar="GIB", help="size of a node's sparse disk (default: %(default)s)"
+    )
+    sub.add_argument(
+        "--release", choices=sorted(mirror.CODENAMES), default="13", help="Debian release (default: %(default)s)"
+    )
+    sub.add_argument(
+        "--from",
+        default="6.12",
+        metavar="SERIES",
+        help="kernel that the boot loader starts; 6.12 newest, 6.12-1 newest but one",
+    )
+    sub.add_argument("--to", default="7.2", metavar="SERIES", help="kernel to update to (default: %(default)s)")
+    sub.add_argument(
+        "--criu", choices=("release", "next"), default="release", help="CRIU of the release or of the next one"
+    )
+    sub.add_argument(
+        "--target",
+        choices=("installed", "repo"),
+        default="installed",
+        help="is the target kernel installed, or only installable",
+    )
+    sub.add_argument(
+        "--module", action="store_true", help="the kernel module of engine ppp is installed for both kernels"
+    )
+    sub.add_argument(
+        "--initrd", choices=("none", "host"), default="none", help="do the kernels boot with a host-only initramfs"
+    )
+    sub.add_argument(
+        "--timeout", type=int, default=300, metavar="S", help="for each node to answer (default: %(default)s)"
+    )
+    verb("down", verbs.down, "end a lab and remove all of it")
+    verb("show", verbs.show, "list the nodes")
+    for name, function, help in (
+        ("kill", verbs.kill, "cut a node's power"),
+        ("start", verbs.start, "start a node cold"),
+        ("reset", verbs.reset, "power cut and cold start"),
+    ):
+        verb(name, function, help).add_argument("node")
+    sub = verb("wait", verbs.wait, "wait until a node answers ssh")
+    sub.add_argument("node")
+    sub.add_argument("--timeout", type=int, default=300, metavar="S", help="(default: %(default)s)")
+    sub = verb("exec", verbs.execute, "run a command on a node: python3 -m lab exec NODE --name NAME -- COMMAND")
+    sub.add_argument("node")
+    verb("ns", verbs.ns, "run a command where the clients are: python3 -m lab ns --name NAME -- COMMAND")
+    return top
+
+
+def main():
+    # argparse would take options of COMMAND for its own.
+    own, command = sys.argv[1:], []
+    if "--" in own:
+        cut = own.index("--")
+        own, command = own[:cut], own[cut + 1 :]
+    args = parser().parse_args(own)
+    args.command = command
+    try:
+        if os.geteuid():
+            raise LabError("The lab needs root (network namespaces, taps): run it as root.")
+        args.function(args)
+    except LabError as error:
+        sys.exit(f"lab: {error}")
+    except KeyboardInterrupt:
+        sys.exit("lab: interrupted")
+
+
+if __name__ == "__main__":
+    main()

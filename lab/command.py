@@ -1,0 +1,29 @@
+"""Run external commands, and fail with one sentence."""
+
+import shutil
+import subprocess
+import sys
+
+# Prefix of a long-running child that must not outlive this program, however that ends, nor leave a mount behind.
+TIED = ["unshare", "--mount", "setpriv", "--pdeathsig", "TERM", "--"]
+
+
+class LabError(Exception):
+    """A failure whose text is one complete sentence for the person at the terminal."""
+
+
+def say(text):
+    """Print one progress line at once, also into a pipe."""
+    print(f"lab: {text}", file=sys.stderr, flush=True)
+
+
+def run(*argv, input=None, cwd=None, env=None):
+    """Run ARGV and return its standard output as text; a failure names the command and the last line it said."""
+    argv = [str(word) for word in argv]
+    if shutil.which(argv[0]) is None:
+        raise LabError(f"The command {argv[0]} is missing on this machine: install the packages in lab/packages.txt.")
+    done = subprocess.run(argv, input=input, cwd=cwd, env=env, text=True, capture_output=True, check=False)
+    if done.returncode:
+        said = (done.stderr.strip() or done.stdout.strip() or "nothing").splitlines()[-1]
+        raise LabError(f"The command '{' '.join(argv)[:200]}' ended with {done.returncode}, saying: {said}")
+    return done.stdout

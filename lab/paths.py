@@ -1,0 +1,9 @@
+"""Where the lab's files are."""
+
+import pathlib
+
+REPO = pathlib.Path(__file__).resolve().parents[1]
+#: What runs on nodes.
+GUEST = REPO / "lab" / "guest"
+#: A folder per lab: disks, consoles, inventory.
+STATE = REPO / "build" / "lab"

@@ -1,0 +1,174 @@
+"""Run the rollout on a lab as an operator would, and do to it what happens to rollouts.
+
+    python3 -m lab.rollout --name LAB --log FILE [--vars JSON] [--installed DIR] [-- more words for ansible-playbook]
+    python3 -m lab.rollout … --when NODE frozen|jumped --then kill-controller|kill-node
+
+Ends with the exit code of ansible-playbook, 137 if it was killed.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import threading
+
+from . import watch
+from .command import LabError, say
+from .paths import REPO, STATE
+from .state import Lab
+
+APPLICATION = REPO / "lab/ansible/vars/memcached.yml"
+# What a rollout may take until the moment that a fault waits for.
+PATIENCE = 600
+
+
+def _environment(installed):
+    """Return the caller's environment without what a surrounding Ansible or Molecule put there.
+
+    With the folder INSTALLED: its settings and collections instead of this clone's.
+    """
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("ANSIBLE_", "MOLECULE_", "PYTHON", "VIRTUAL_ENV")) or name == "ANSIBLE_NOCOLOR"
+    }
+    if installed:
+        kept["ANSIBLE_COLLECTIONS_PATH"] = str(installed)
+    return kept | {"ANSIBLE_CONFIG": str((installed or REPO) / "ansible.cfg"), "PYTHONUNBUFFERED": "1"}
+
+
+class Rollout:
+    """A running ansible-playbook; what it says goes to the file LOG and, line by line, to the terminal.
+
+    INSTALLED: the folder that a collection was installed to; its playbook is run by its name, else this clone's.
+    """
+
+    def __init__(self, name, log, variables, words=(), installed=None, playbook="kup-update"):
+        playbook = f"kup.fleet.{playbook.replace('-', '_')}" if installed else f"playbooks/{playbook}.yml"
+        venv = pathlib.Path(os.environ.get("KUP_VENV") or REPO / "build/venv").resolve()
+        argv = [str(venv / "bin/ansible-playbook"), "-i", str(STATE / name / "inventory.yml"), playbook]
+        if not {"-l", "--limit"} & set(words):
+            argv += ["-l", "memcache"]
+        self._process = subprocess.Popen(
+            [*argv, "-e", f"@{APPLICATION}", "-e", json.dumps(variables), *words],
+            cwd="/" if installed else REPO,
+            env=_environment(installed),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+        self._reader = threading.Thread(target=self._copy, args=(pathlib.Path(log),), daemon=True)
+        self._reader.start()
+
+    def _copy(self, log):
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("w", encoding="utf-8") as file:
+            for line in self._process.stdout:
+                file.write(line)
+                file.flush()
+                sys.stdout.write(line)
+                sys.stdout.flush()
+
+    def running(self):
+        return self._process.poll() is None
+
+    def wait(self):
+        """Wait for the end; return the exit code, as a shell would tell it. Who is interrupted does not leave it running."""
+        try:
+            code = self._process.wait()
+        except KeyboardInterrupt:
+            self.interrupt()
+            self._process.wait()
+            raise
+        # A worker that outlived its killed parent holds the pipe: its words are not waited for.
+        self._reader.join(5)
+        return 128 - code if code < 0 else code
+
+    def interrupt(self):
+        """End it as Ctrl-C does."""
+        if self.running():
+            self._process.send_signal(signal.SIGINT)
+
+    def kill(self):
+        """SIGKILL the whole controller: ansible-playbook and its workers, which have sessions of their own."""
+        # Stopped, it cannot start another worker between the look and the kill.
+        self._process.send_signal(signal.SIGSTOP)
+        for pid in [self._process.pid, *_descendants(self._process.pid)]:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+
+
+def read_report(folder):
+    """Return the report in FOLDER, which has that of one rollout only; an empty one if it left none."""
+    for path in pathlib.Path(folder).glob("*.json"):
+        return json.loads(path.read_text(encoding="utf-8"))
+    return {}
+
+
+def _descendants(root):
+    """Return the pids of all descendants of the process ROOT."""
+    children = {}
+    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            # The command's name, in parentheses, may hold anything.
+            parent = int(path.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+        children.setdefault(parent, []).append(int(path.parent.name))
+    found, queue = [], [root]
+    while queue:
+        below = children.get(queue.pop(), [])
+        found += below
+        queue += below
+    return found
+
+
+def _inject(lab, rollout, node, moment, fault):
+    watch.await_moment(lab, node, moment, PATIENCE, rollout.running)
+    say(f"{node} is {moment}: {fault}")
+    if fault == "kill-controller":
+        rollout.kill()
+    elif not lab.machine(node).kill():
+        raise LabError(f"The node {node} does not run.")
+
+
+def main():
+    own, words = sys.argv[1:], []
+    if "--" in own:
+        cut = own.index("--")
+        own, words = own[:cut], own[cut + 1 :]
+    parser = argparse.ArgumentParser(prog="python3 -m lab.rollout", description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--name", required=True, help="the lab's name")
+    parser.add_argument("--log", required=True, help="file for what ansible-playbook says")
+    parser.add_argument("--vars", type=json.loads, default={}, metavar="JSON", help="variables of the playbook")
+    parser.add_argument("--installed", type=pathlib.Path, metavar="DIR", help="run the collection installed there")
+    parser.add_argument("--playbook", default="kup-update", help="another one (default: %(default)s)")
+    parser.add_argument("--when", nargs=2, metavar=("NODE", "MOMENT"), help="moment of the fault: frozen or jumped")
+    parser.add_argument("--then", choices=("kill-controller", "kill-node"), help="the fault")
+    args = parser.parse_args(own)
+    if bool(args.when) != bool(args.then) or args.when and args.when[1] not in watch.MOMENTS:
+        parser.error(f"--when NODE {'|'.join(watch.MOMENTS)} and --then go together")
+    try:
+        lab = Lab(args.name)
+        rollout = Rollout(args.name, args.log, args.vars, words, args.installed, args.playbook)
+        try:
+            if args.when:
+                _inject(lab, rollout, *args.when, args.then)
+        except LabError:
+            rollout.interrupt()
+            rollout.wait()
+            raise
+        sys.exit(rollout.wait())
+    except LabError as error:
+        sys.exit(f"rollout: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""What can be done to a lab: up, down, power cuts, and a shell into each node."""
+
+import json
+import os
+import shlex
+import shutil
+
+from . import host, image, inventory, network, vm
+from . import node as nodes
+from .command import LabError, run, say
+from .state import Lab, state_of
+
+
+def up(args):
+    host.refuse_unless_fit(args)
+    wish = {key: getattr(args, key) for key in ("release", "from", "to", "criu", "target", "initrd", "module", "disk")}
+    base, facts = image.ensure(wish)
+    state = state_of(args.name)
+    shutil.rmtree(state, ignore_errors=True)
+    state.mkdir(parents=True)
+    record = {
+        "name": args.name,
+        "netns": network.namespace(args.name),
+        "mem": args.mem,
+        "cpus": args.cpus,
+        "memcached_mib": args.memcached or args.mem * 6 // 10,
+        "cmdline": os.environ.get("KUP_LAB_CMDLINE", ""),
+        "image": facts,
+        "nodes": [nodes.describe(number + 1) for number in range(args.nodes)],
+    }
+    # From here on `down` knows what to clean.
+    (state / "lab.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", f"lab-{args.name}", "-f", state / "id_ed25519")
+    key = (state / "id_ed25519.pub").read_text(encoding="utf-8")
+    lab = Lab(args.name)
+    network.create(args.name, record["nodes"])
+    for machine in lab.machines.values():
+        nodes.make_disk(base, machine.disk, machine.node, record["memcached_mib"], key, record["cmdline"])
+        lab.start(machine)
+    inventory.write(state / "inventory.yml", state, args.name, record["nodes"])
+    for machine in lab.machines.values():
+        say(f"{machine.node['name']} answers ssh after {lab.wait(machine, args.timeout):.1f} s")
+    say(f"ready: ansible -i {state / 'inventory.yml'} memcache -m ping")
+
+
+def down(args):
+    state = state_of(args.name)
+    if (state / "lab.json").exists():
+        for machine in Lab(args.name).machines.values():
+            machine.kill()
+    # What still runs in the namespace is a client's, or a node whose record was lost.
+    for pid in network.processes(args.name):
+        if vm.is_foreign(pid, state):
+            raise LabError(
+                f"The lab '{args.name}' belongs to another working tree (its QEMU is pid {pid}): end it from there."
+            )
+        vm.kill(pid)
+    network.remove(args.name)
+    shutil.rmtree(state, ignore_errors=True)
+
+
+def kill(args):
+    if not Lab(args.name).machine(args.node).kill():
+        raise LabError(f"The node {args.node} does not run.")
+
+
+def start(args):
+    lab = Lab(args.name)
+    lab.start(lab.machine(args.node))
+
+
+def reset(args):
+    lab = Lab(args.name)
+    lab.machine(args.node).kill()
+    lab.start(lab.machine(args.node))
+
+
+def wait(args):
+    lab = Lab(args.name)
+    say(f"{args.node} answers ssh after {lab.wait(lab.machine(args.node), args.timeout):.1f} s")
+
+
+def execute(args):
+    lab = Lab(args.name)
+    # One word is a line for the node's shell; several are one command whose words stay what they are.
+    command = args.command if len(args.command) < 2 else [shlex.join(args.command)]
+    argv = lab.ssh(lab.machine(args.node), command)
+    os.execvp(argv[0], argv)
+
+
+def ns(args):
+    if not args.command:
+        raise LabError("No command was given: put it after --.")
+    argv = ["ip", "netns", "exec", Lab(args.name).record["netns"], *args.command]
+    os.execvp(argv[0], argv)
+
+
+def show(args):
+    lab = Lab(args.name)
+    image_facts = lab.record["image"]
+    print(
+        f"lab {lab.name} in {lab.state}: {image_facts['kernel_from']} -> {image_facts['kernel_to']}, criu {image_facts['criu']}"
+    )
+    for machine in lab.machines.values():
+        pid = machine.pid()
+        print(
+            f"{machine.node['name']}\t{machine.node['address']}\t{f'pid {pid}' if pid else 'stopped'}\t{machine.serial}"
+        )

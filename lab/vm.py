@@ -1,0 +1,129 @@
+"""QEMU virtual machines: how they are started, recognised and killed."""
+
+import json
+import os
+import pathlib
+import select
+import signal
+import subprocess
+import time
+
+from .command import LabError, say
+
+# Room for translated code, in MiB. A new kernel overwrites the pages of the old one, and QEMU then drops what it had
+# translated from them piece by piece, each piece with a walk over a whole cache: with its default of 1 GiB, full of the
+# leftovers of every process that ever ran, a kexec took 3 to 120 s. A smaller buffer is thrown away as a whole now and then;
+# one that is too small is so all the time (with 64 a boot takes half as long again).
+TRANSLATED_MIB = 256
+
+# Without cmpxchg16b: QEMU 7.2 may come out of it with wrong flags (direction and alignment check among them), and the
+# kernel, which uses it to allocate memory, panics.
+# Without erms: the kernel and the C library would clear and copy memory by string instructions on bytes, which QEMU emulates byte by
+# byte; on words it is twice as fast.
+# Without smap: each copy from or to a process would begin and end with an instruction that ends a block of translated code.
+CPU = "max,-cx16,-erms,-smap"
+
+# QEMU 7.2 leaves memory barriers out of the code of a machine that can never have a second processor, although its devices
+# run in threads of their own: the guest's NVMe driver then misses that it has to ring the doorbell, and the disk stands
+# still until a time-out of 30 s.
+CPUS_MAX = 2
+
+
+def machine(memory_mib, cpus):
+    """Return the QEMU command line of a machine without disks and network."""
+    instructions = os.environ.get("KUP_LAB_ICOUNT")
+    threads = "single" if instructions else "multi"
+    accel = os.environ.get("KUP_LAB_ACCEL", f"tcg,thread={threads},tb-size={TRANSLATED_MIB}")
+    return [
+        "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none",
+        "-machine", "pc", "-accel", accel, "-cpu", os.environ.get("KUP_LAB_CPU", CPU),
+        "-smp", f"{cpus},maxcpus={max(cpus, CPUS_MAX)}", "-m", str(memory_mib), "-device", "i6300esb",
+        *(["-icount", instructions] if instructions else []),
+    ]  # fmt: skip
+
+
+def root_disk(path):
+    """Return the arguments of the root disk: NVMe, because its driver is built into Debian's cloud kernels.
+
+    writeback: what the guest flushed has reached the file, so cutting the guest's power is honest.
+    """
+    return [
+        "-drive", f"if=none,id=root,file={path},format=raw,cache=writeback,discard=unmap",
+        "-device", "nvme,drive=root,serial=root,bootindex=1",
+    ]  # fmt: skip
+
+
+def kill(pid):
+    """SIGKILL a process and wait until it has let go of all it held, a tap included."""
+    try:
+        process = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        signal.pidfd_send_signal(process, signal.SIGKILL)
+        if not select.select([process], [], [], 10)[0]:
+            raise LabError(f"The process {pid} did not end within 10 s of SIGKILL.")
+    finally:
+        os.close(process)
+
+
+def _words(pid):
+    """Return the command line of PID as a list of texts; empty if there is none."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return []
+
+
+def is_foreign(pid, state):
+    """True for a QEMU whose disks are not in the directory STATE."""
+    words = _words(pid)
+    return "qemu-system" in words[0] and not any(f"file={state}/" in word for word in words) if words else False
+
+
+class Machine:
+    """One node's QEMU process, known by files NAME.* in the lab's state directory."""
+
+    def __init__(self, state, node):
+        self.state = pathlib.Path(state)
+        self.node = node
+        self.disk = self.state / f"{node['name']}.raw"
+        self.serial = self.state / f"{node['name']}.serial.log"
+        self._pidfile = self.state / f"{node['name']}.pid"
+
+    def pid(self):
+        """Return the pid of the running QEMU, or None; a recycled pid is not taken for ours."""
+        try:
+            pid = json.loads(self._pidfile.read_text(encoding="utf-8"))["pid"]
+        except (OSError, ValueError):
+            return None
+        return pid if any(f"file={self.disk}," in word for word in _words(pid)) else None
+
+    def start(self, netns, memory_mib, cpus):
+        """Start the node cold: BIOS, boot loader, default kernel."""
+        if self.pid():
+            raise LabError(f"The node {self.node['name']} is running already (pid {self.pid()}).")
+        # QEMU runs in the state directory: the path of a unix socket must be short.
+        argv = ["ip", "netns", "exec", netns, *machine(memory_mib, cpus), *root_disk(self.disk),
+                "-netdev", f"tap,id=net,ifname={self.node['tap']},script=no,downscript=no",
+                "-device", f"virtio-net-pci,netdev=net,mac={self.node['mac']},romfile=",
+                "-chardev", f"file,id=serial,path={self.serial},append=on", "-serial", "chardev:serial",
+                "-qmp", f"unix:{self.node['name']}.qmp,server=on,wait=off"]  # fmt: skip
+        said = self.state / f"{self.node['name']}.qemu.log"
+        with said.open("ab") as log:
+            process = subprocess.Popen(argv, cwd=self.state, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                       start_new_session=True)  # fmt: skip
+        self._pidfile.write_text(json.dumps({"pid": process.pid}), encoding="utf-8")
+        time.sleep(0.5)  # long enough for QEMU to refuse its arguments
+        if process.poll() is not None:
+            last = (said.read_text(encoding="utf-8", errors="replace").splitlines() or ["nothing"])[-1]
+            raise LabError(f"QEMU for {self.node['name']} ended at once with {process.returncode}, saying: {last}")
+        say(f"{self.node['name']} started (pid {process.pid})")
+
+    def kill(self):
+        """Cut the node's power. Returns False if it did not run."""
+        pid = self.pid()
+        if pid is None:
+            return False
+        kill(pid)
+        return True
