@@ -5,16 +5,16 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 
+# A lab's other defaults are in lab/defaults.py.
 NODES   ?= 3
-MEM     ?=
-CPUS    ?= 1
 KEYS    ?= 100000
-RELEASE ?= 13
-FROM    ?= $(if $(filter 12,$(RELEASE)),6.1,6.12)
-TO      ?= $(if $(filter 12,$(RELEASE)),6.12,7.2)
 ENGINE  ?= auto
-# Debian 13's own CRIU cannot dump sockets on 7.2; the others' fit their kernels.
-CRIU    ?= $(if $(filter 13,$(RELEASE)),next,release)
+MEM     ?=
+CPUS    ?=
+RELEASE ?=
+FROM    ?=
+TO      ?=
+CRIU    ?=
 SCENARIO ?=
 BENCH   ?= engines
 OPTIONS ?=
@@ -29,16 +29,16 @@ unexport PYTHONPATH PYTHONHOME ANSIBLE_COLLECTIONS_PATH
 
 # The lab is plain Python of the standard library, for any host that has Debian's.
 lab := /usr/bin/python3 -m lab
-# Without MEM the program chooses.
-vm_options = --nodes $(NODES) --cpus $(CPUS) --release $(RELEASE) --from $(FROM) --to $(TO) --criu $(CRIU) \
-	$(if $(MEM),--mem $(MEM))
+given = $(if $(2),--$(1) $(2))
+vm_options = --nodes $(NODES) $(call given,mem,$(MEM)) $(call given,cpus,$(CPUS)) $(call given,release,$(RELEASE)) \
+	$(call given,from,$(FROM)) $(call given,to,$(TO)) $(call given,criu,$(CRIU))
 checks = python tests/checks.py --venv $(venv)
 
 .PHONY: help
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
-	@echo "  demo and lab take NODES=$(NODES) MEM=$(MEM) CPUS=$(CPUS) RELEASE=$(RELEASE) FROM=$(FROM) TO=$(TO) CRIU=$(CRIU);"
+	@echo "  demo and lab take NODES=$(NODES), and MEM, CPUS, RELEASE, FROM, TO, CRIU (defaults: lab/defaults.py);"
 	@echo "  demo also KEYS=$(KEYS) ENGINE=$(ENGINE); vm takes SCENARIO=NAME for one of them; bench BENCH=$(BENCH)."
 
 .PHONY: demo

@@ -63,9 +63,18 @@ def measure(mib, cpus, words):
     memory, pmem = mib + mib // 4 + SYSTEM_MIB, mib + mib // 4 + PMEM_MIB
     try:
         lab_verb(
-            "up", "--name", NAME, "--nodes", 1, "--mem", memory + pmem, "--cpus", cpus, "--memcached", 64,
-            "--disk", 8 + 4 * mib // 1024, "--release", "13", "--from", "6.12", "--to", "7.2", "--criu", "next",
-        )  # fmt: skip
+            "up",
+            "--name",
+            NAME,
+            "--mem",
+            memory + pmem,
+            "--cpus",
+            cpus,
+            "--memcached",
+            64,
+            "--disk",
+            8 + 4 * mib // 1024,
+        )
         lab = Lab(NAME)
         machine = lab.machine("node1")
         _set_aside(lab, machine, memory, pmem)

@@ -4,7 +4,7 @@ import argparse
 import os
 import sys
 
-from . import mirror, verbs
+from . import defaults, verbs
 from .command import LabError
 
 
@@ -13,6 +13,45 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message):
         self.exit(2, f"lab: {message} (python3 -m lab --help tells more)\n")
+
+
+def add_up_options(parser):
+    """Add the options of `up`; the defaults are in defaults.py."""
+    by_release = ", ".join(
+        f"{update.old} to {update.new} on Debian {release}" for release, update in defaults.UPDATES.items()
+    )
+    parser.add_argument("--nodes", type=int, default=defaults.NODES, help="number of nodes (default: %(default)s)")
+    parser.add_argument(
+        "--mem", type=int, default=defaults.MEMORY, metavar="MIB", help="memory of a node (default: %(default)s)"
+    )
+    parser.add_argument("--memcached", type=int, metavar="MIB", help="memcached's limit (default: 60 %% of --mem)")
+    parser.add_argument("--cpus", type=int, default=defaults.CPUS, help="CPUs of a node (default: %(default)s)")
+    parser.add_argument(
+        "--disk", type=int, default=defaults.DISK, metavar="GIB", help="a node's sparse disk (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--timeout", type=int, default=300, metavar="S", help="for each node to answer (default: %(default)s)"
+    )
+
+    parser.add_argument(
+        "--release", choices=sorted(defaults.UPDATES), default=defaults.RELEASE, help="Debian (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--from", dest="old", metavar="SERIES", help="kernel of a cold start: 6.12 newest, 6.12-1 newest but one"
+    )
+    parser.add_argument("--to", dest="new", metavar="SERIES", help=f"kernel to update to (default: {by_release})")
+    parser.add_argument(
+        "--criu", choices=("release", "next"), help="CRIU of the release or of the next one (default: what works)"
+    )
+    parser.add_argument(
+        "--target", choices=("installed", "repo"), default="installed", help="target kernel installed or installable"
+    )
+    parser.add_argument(
+        "--initrd", choices=("none", "host"), default="none", help="initramfs of the kernels (default: none)"
+    )
+    parser.add_argument(
+        "--module", action="store_true", help="install the kernel module of engine ppp for both kernels"
+    )
 
 
 def parser():
@@ -25,42 +64,7 @@ def parser():
         sub.add_argument("--name", default="lab", help="the lab's name (default: %(default)s)")
         return sub
 
-    sub = verb("up", verbs.up, "build the image if need be, start the nodes and wait until they answer")
-    sub.add_argument("--nodes", type=int, default=1, help="number of nodes (default: %(default)s)")
-    sub.add_argument("--mem", type=int, default=1024, metavar="MIB", help="memory of a node (default: %(default)s)")
-    sub.add_argument("--memcached", type=int, metavar="MIB", help="memcached's limit (default: 60 %% of --mem)")
-    sub.add_argument("--cpus", type=int, default=1, help="CPUs of a node (default: %(default)s)")
-    sub.add_argument(
-        "--disk", type=int, default=8, metavar="GIB", help="size of a node's sparse disk (default: %(default)s)"
-    )
-    sub.add_argument(
-        "--release", choices=sorted(mirror.CODENAMES), default="13", help="Debian release (default: %(default)s)"
-    )
-    sub.add_argument(
-        "--from",
-        default="6.12",
-        metavar="SERIES",
-        help="kernel that the boot loader starts; 6.12 newest, 6.12-1 newest but one",
-    )
-    sub.add_argument("--to", default="7.2", metavar="SERIES", help="kernel to update to (default: %(default)s)")
-    sub.add_argument(
-        "--criu", choices=("release", "next"), default="release", help="CRIU of the release or of the next one"
-    )
-    sub.add_argument(
-        "--target",
-        choices=("installed", "repo"),
-        default="installed",
-        help="is the target kernel installed, or only installable",
-    )
-    sub.add_argument(
-        "--module", action="store_true", help="the kernel module of engine ppp is installed for both kernels"
-    )
-    sub.add_argument(
-        "--initrd", choices=("none", "host"), default="none", help="do the kernels boot with a host-only initramfs"
-    )
-    sub.add_argument(
-        "--timeout", type=int, default=300, metavar="S", help="for each node to answer (default: %(default)s)"
-    )
+    add_up_options(verb("up", verbs.up, "build the image if need be, start the nodes and wait until they answer"))
     verb("down", verbs.down, "end a lab and remove all of it")
     verb("show", verbs.show, "list the nodes")
     for name, function, help in (

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 
+from . import defaults
 from .command import LabError, say
 from .paths import REPO
 from .state import Lab
@@ -198,7 +199,7 @@ def main():
     parser.add_argument("verb", choices=("start", "stop", "verify"))
     parser.add_argument("--name", required=True, help="the lab's name")
     parser.add_argument("--out", required=True, help="directory of the clients' files")
-    parser.add_argument("--keys", type=int, default=20000, help="keys per node (default: %(default)s)")
+    parser.add_argument("--keys", type=int, default=defaults.KEYS, help="keys per node (default: %(default)s)")
     parser.add_argument("--probe-ms", type=int, default=PROBE_MS, help="between two probes (default: %(default)s)")
     parser.add_argument("nodes", nargs="*", help="only these nodes")
     args = parser.parse_args()

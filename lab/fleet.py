@@ -6,26 +6,30 @@ import signal
 import subprocess
 import sys
 
-from . import clients
+from . import clients, defaults
 from .command import LabError
 from .paths import REPO, STATE
 from .state import Lab
 
 # What a node needs besides memcached, MiB: the system, and a page cache that takes a checkpoint.
 SYSTEM_MIB = 384
-SMALLEST_MIB = 640
+# Options of `lab up` that a program of one lab takes, too.
+PASSED_ON = {
+    "cpus": "CPUs of a node",
+    "release": "Debian release",
+    "from": "series of the kernel before the update",
+    "to": "series of the kernel after it",
+    "criu": "CRIU of the release or of the next one",
+}
 
 
 def add_arguments(parser):
     """Add the options that describe nodes, their keys and their kernels."""
     parser.add_argument("--keys", type=int, default=100000, help="keys of 1 KiB per node (default: %(default)s)")
     parser.add_argument("--mem", type=int, metavar="MIB", help="memory of a node (default: what the keys need)")
-    parser.add_argument("--cpus", type=int, default=1, help="CPUs of a node (default: %(default)s)")
-    parser.add_argument("--release", default="13", help="Debian release (default: %(default)s)")
-    parser.add_argument("--from", dest="old", default="6.12", metavar="SERIES", help="(default: %(default)s)")
-    parser.add_argument("--to", dest="new", default="7.2", metavar="SERIES", help="(default: %(default)s)")
-    parser.add_argument("--criu", default="next", help="CRIU of the release or the next one (default: %(default)s)")
     parser.add_argument("--engine", default="auto", help="memory engine (default: %(default)s)")
+    for option, help in PASSED_ON.items():
+        parser.add_argument(f"--{option}", help=help)
 
 
 def lab_verb(*words):
@@ -41,17 +45,22 @@ def keep_consoles(name, folder):
         shutil.copy(log, folder)
 
 
+def _passed_on(args):
+    given = {f"--{option}": getattr(args, option) for option in PASSED_ON}
+    return [word for option, value in given.items() if value is not None for word in (option, value)]
+
+
 @contextlib.contextmanager
 def fleet(name, nodes, args, logs):
     """Yield the lab NAME with so many NODES, made as ARGS describe; copy the serial logs to the directory LOGS."""
     memcached = clients.memcached_mib(args.keys)
-    memory = args.mem or max(SMALLEST_MIB, memcached + SYSTEM_MIB)
+    memory = args.mem or max(defaults.MEMORY, memcached + SYSTEM_MIB)
     # An earlier one may have been killed.
     lab_verb("down", "--name", name)
     try:
         lab_verb(
             "up", "--name", name, "--nodes", nodes, "--mem", memory, "--memcached", max(memcached, memory * 6 // 10),
-            "--cpus", args.cpus, "--release", args.release, "--from", args.old, "--to", args.new, "--criu", args.criu,
+            *_passed_on(args),
             # Built in the image: on an emulated processor it takes minutes.
             *(["--module"] if args.engine == "ppp" else []),
         )  # fmt: skip

@@ -24,7 +24,7 @@ def missing_packages():
     return sorted(wanted - {line.split()[0] for line in said.splitlines() if line.endswith(" installed")})
 
 
-def refuse_unless_fit(args):
+def refuse_unless_fit(args, wish):
     """Check what can be checked before anything is made."""
     missing = missing_packages()
     if missing:
@@ -39,7 +39,7 @@ def refuse_unless_fit(args):
     ):
         if not low <= value <= high:
             raise LabError(f"--{option} is {value}: expected {low} to {high}.")
-    if args.criu == "next":
+    if wish["criu"] == "next":
         mirror.next_suite(args.release)
     available = (
         int(re.search(r"MemAvailable:\s+(\d+)", pathlib.Path("/proc/meminfo").read_text(encoding="utf-8"))[1]) >> 10

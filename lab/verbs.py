@@ -5,15 +5,25 @@ import os
 import shlex
 import shutil
 
-from . import host, image, inventory, network, vm
+from . import defaults, host, image, inventory, network, vm
 from . import node as nodes
 from .command import LabError, run, say
 from .state import Lab, state_of
 
 
 def up(args):
-    host.refuse_unless_fit(args)
-    wish = {key: getattr(args, key) for key in ("release", "from", "to", "criu", "target", "initrd", "module", "disk")}
+    update = defaults.UPDATES[args.release]
+    wish = {
+        "release": args.release,
+        "from": args.old or update.old,
+        "to": args.new or update.new,
+        "criu": args.criu or update.criu,
+        "target": args.target,
+        "initrd": args.initrd,
+        "module": args.module,
+        "disk": args.disk,
+    }
+    host.refuse_unless_fit(args, wish)
     base, facts = image.ensure(wish)
     state = state_of(args.name)
     shutil.rmtree(state, ignore_errors=True)

@@ -8,7 +8,7 @@ from tests.faults import cases
 
 HERE = pathlib.Path(__file__).resolve().parent
 PAGE = HERE.parents[1] / "docs" / "faults.md"
-# Of bench/fallback.py: a list with one dict for each engine: its outages in seconds by what sent the node back, or by this, and which
+# Of tests/faults/outages.py: a list with one dict for each engine: its outages in seconds by what sent the node back, or by this, and which
 # memory the application had then.
 OUTAGES = HERE / "outages.json"
 GOOD = "good"
@@ -58,7 +58,7 @@ def _outages(found):
     reasons = [reason for reason in found[0]["outages_s"] if reason != GOOD]
     lines = [
         "How many times as long as in a good update by the same engine nobody could connect, where the node fell back: medians of a run",
-        "alone on its machine (`bench/fallback.py`; its numbers are in `tests/faults/outages.json`). *fresh*: the memory was lost; `ppp` has",
+        "alone on its machine (`tests/faults/outages.py`; its numbers are in `tests/faults/outages.json`). *fresh*: the memory was lost; `ppp` has",
         "no copy on a disk, and `ppp+foam` is there for who wants one.",
         "",
         "| engine | good update, s | " + " | ".join(reasons) + " |",

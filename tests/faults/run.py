@@ -289,10 +289,7 @@ def usable(node, engine):
 
 def open_node(name, out):
     lab_verb("down", "--name", name)
-    lab_verb(
-        "up", "--name", name, "--nodes", 1, "--mem", 1536, "--cpus", 1, "--module",
-        "--release", "13", "--from", "6.12", "--to", "7.2", "--criu", "next",
-    )  # fmt: skip
+    lab_verb("up", "--name", name, "--mem", 1536, "--module")
     lab = Lab(name)
     node = Node(lab)
     node.install()
