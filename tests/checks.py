@@ -119,6 +119,7 @@ def checks(venv: Path, only_scenario: str) -> list[Check]:
         Check("lint", "yamllint", ("yamllint", "--strict", ".")),
         Check("lint", "ansible-lint", ("ansible-lint", "--offline")),
         Check("lint", "sanity", ("tests/sanity.sh", str(venv))),
+        Check("lint", "variables", ("python", "tests/variables_table.py", "--check")),
         Check("unit", "pytest", ("python", "-m", "pytest")),
         Check("unit", "paged", ("make", "-C", "files/paged", "check")),
         Check("package", "install-check", ("tests/install-check.sh",)),

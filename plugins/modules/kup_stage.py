@@ -146,21 +146,19 @@ from ansible_collections.kup.fleet.plugins.module_utils._system import units
 from ansible_collections.kup.fleet.plugins.module_utils._update import lock, transaction
 from ansible_collections.kup.fleet.plugins.module_utils._update import record as records
 
+# Options that the record keeps as they are, under the same names.
+RECORDED = ("freeze_target", "rounds_max", "ppp_bind", "restore_timeout", "commit_timeout", "watch_interval")
+
 
 def stage(wanted, check_mode):
     disk_checkpoint = registry.disk_checkpoint(wanted["ppp_disk_checkpoint"])
     kernels = (node_kernels.running(), wanted["kernel"])
     engine, reasons = registry.choose(wanted["engine"], wanted["images_dir"], kernels, disk_checkpoint)
     settings = {
+        **{name.upper(): str(wanted[name]) for name in RECORDED},
         "ENGINE": engine,
-        "FREEZE_TARGET": str(wanted["freeze_target"]),
-        "ROUNDS_MAX": str(wanted["rounds_max"]),
-        "PPP_BIND": wanted["ppp_bind"],
         "PPP_DISK_CHECKPOINT": disk_checkpoint if engine == "ppp" else "",
         "IMAGES": wanted["images_dir"],
-        "RESTORE_TIMEOUT": str(wanted["restore_timeout"]),
-        "COMMIT_TIMEOUT": str(wanted["commit_timeout"]),
-        "WATCH_INTERVAL": str(wanted["watch_interval"]),
     }
     plan = (wanted["kernel"], [units.full_name(name) for name in wanted["units"]], settings)
     if check_mode:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The roles' defaults, their argument specs and the playbooks' mapping say the same."""
+"""A setting stands in several places on its way from the user to the record: all of them say the same."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+
+from ansible_collections.kup.fleet.plugins.module_utils._update import record
+from ansible_collections.kup.fleet.plugins.modules import kup_gate, kup_preflight, kup_stage
+from ansible_collections.kup.fleet.plugins.plugin_utils import _controller, _plan
 
 COLLECTION = Path(__file__).parents[3]
 ROLES = ("kup", "kup_checkpoint", "kup_kexec", "kup_restore")
@@ -59,3 +63,57 @@ def test_every_variable_of_a_role_has_a_source():
         "kup_restore_reason",
         "kup_restore_remote_timeout",
     }
+
+
+def options(role):
+    return specs(role)["main"]["options"]
+
+
+def mapping():
+    """Dict variable of a role → public variable that it takes its value from; expressions are left out."""
+    sources = {name: source.strip("{} ") for name, source in load("playbooks/vars/roles.yml").items()}
+    return {name: source for name, source in sources.items() if source in options("kup")}
+
+
+def test_a_roles_variable_has_the_type_of_its_source():
+    roles = {name: option for role in ROLES[1:] for name, option in options(role).items()}
+    for name, source in mapping().items():
+        public = options("kup")[source]
+        assert (roles[name]["type"], roles[name].get("elements")) == (public["type"], public.get("elements")), name
+        # The plan checks the engine's name before.
+        assert roles[name].get("choices") == public.get("choices") or source == "kup_engine", name
+
+
+@pytest.mark.parametrize(
+    ("role", "tasks", "module"),
+    [
+        ("kup_checkpoint", "preflight", kup_preflight),
+        ("kup_kexec", "stage", kup_stage),
+        ("kup_kexec", "remember", kup_gate),
+        ("kup_restore", "gate", kup_gate),
+    ],
+)
+def test_a_role_gives_its_module_every_option(role, tasks, module):
+    given = load(f"roles/{role}/tasks/{tasks}.yml")[0][f"kup.fleet.{module.__name__.rpartition('.')[2]}"]
+    expected = _controller.specification(module.DOCUMENTATION)
+    assert set(given) - {"state", "run_id"} == set(expected) - {"state"}
+    for name in set(expected) - {"state"}:
+        assert given[name] == f"{{{{ {role}_{name} }}}}"
+        described = options(role)[f"{role}_{name}"]
+        for key in ("type", "elements", "choices"):
+            assert described.get(key) == expected[name].get(key), (name, key)
+
+
+def test_the_record_keeps_every_setting_of_the_switch():
+    unrecorded = {"kernel", "units", "engine", "images_dir", "initramfs", "ppp_disk_checkpoint"}
+    assert set(_controller.specification(kup_stage.DOCUMENTATION)) - unrecorded == set(kup_stage.RECORDED)
+    assert {name.upper() for name in kup_stage.RECORDED} <= set(record._KEYS)
+
+
+def test_the_plan_checks_every_number():
+    numbers = {name for name, option in options("kup").items() if option["type"] == "int"}
+    assert set(_plan._NUMBERS) == numbers
+    task = next(task for task in load("roles/kup/tasks/main.yml") if "kup.fleet.kup_plan" in task)
+    given = task["kup.fleet.kup_plan"]["variables"]
+    assert given == {name: f"{{{{ {name} }}}}" for name in given}
+    assert numbers | {"kup_freeze_target", "kup_engine", "kup_kernel", "kup_units", "kup_batches"} == set(given)
