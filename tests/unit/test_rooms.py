@@ -18,7 +18,7 @@ ROOMS = {
     "_engines": {"_image", "_system", "_boot", "_criu"},
     "_update": {"_system", "_boot", "_criu", "_engines"},
 }
-FOOT = {"_errors", "_files", "_paths", "_run"}
+FOOT = {"_blocker", "_errors", "_files", "_paths", "_run"}
 
 #: All that the controller's own code (action plugins, plugin_utils) may know of the library.
 FOR_THE_CONTROLLER = {

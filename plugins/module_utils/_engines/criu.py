@@ -14,20 +14,23 @@ from .._criu import command
 from .._criu.dump import Dump
 
 
-def obstacles(images, daemon):
-    """Why this engine cannot work with images in ``images`` on this node: sentences. What every update needs is elsewhere."""
+def blockers(images, daemon):
+    """What stops this engine on this node, with images in ``images``: `Blocker`s. What stops every update is elsewhere.
+
+    :param daemon: the page daemon has to be installed.
+    """
     del images, daemon
     return []
 
 
-def kernel_obstacles(release, daemon):
-    """What the installed kernel ``release`` lacks, by its own configuration: sentences."""
+def kernel_blockers(release, daemon):
+    """What the installed kernel ``release`` lacks: `Blocker`s."""
     del release, daemon
     return []
 
 
-def unit_obstacles(unit):
-    """What of the active ``unit`` only this engine cannot carry: sentences."""
+def unit_blockers(unit):
+    """What of the active ``unit`` this engine alone cannot carry: `Blocker`s."""
     del unit
     return []
 

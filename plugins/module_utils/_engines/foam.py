@@ -20,45 +20,31 @@ from .._criu import stats
 from .._errors import KupError
 from .._files import make_directory, read_text
 from .._system import filesystems, huge_pages
-from . import criu, page_daemon, page_server, rounds
+from . import checks, criu, page_daemon, page_server, rounds
 from .page_daemon import PROGRAM, Server
 
 _FEATURES = ("mem_dirty_track", "uffd-noncoop")
 _OPTIONS = ("CONFIG_MEM_SOFT_DIRTY", "CONFIG_USERFAULTFD")
-# Offsets up to 2^43, sparse: tried on these.
-_FILE_SYSTEMS = ("ext4", "xfs")
 _ROUND = 3600  # seconds for one round; the application serves meanwhile
 _ROOM = 1.1  # a round's pages and what describes them
 
 
-def obstacles(images, daemon):
-    """Why this engine cannot work with images in ``images`` on this node: sentences.
-
-    :param daemon: the page daemon has to be installed.
-    """
-    found = []
-    if daemon and not page_daemon.runs():
-        found.append(f"The page daemon {PROGRAM} is not there or does not run on this machine.")
-    found += filter(None, map(criu_command.check, _FEATURES))
-    kind = filesystems.of(images).kind
-    if kind not in _FILE_SYSTEMS:
-        found.append(f"{images} is on {kind}, expected one of {', '.join(_FILE_SYSTEMS)} for files with large holes.")
-    return found
+def blockers(images, daemon):
+    """See `criu.blockers`."""
+    found = checks.page_daemon(PROGRAM, page_daemon.runs()) if daemon else []
+    for feature in _FEATURES:
+        found += checks.criu_feature(feature, criu_command.check(feature))
+    return found + checks.images_file_system(images, filesystems.of(images).kind)
 
 
-def kernel_obstacles(release, daemon):
-    """What the installed kernel ``release`` lacks, by its own configuration: sentences; none where that is not known."""
+def kernel_blockers(release, daemon):
+    """See `criu.kernel_blockers`."""
     del daemon
-    configuration = read_text(f"/boot/config-{release}", "")
-    return [
-        f"Kernel {release} is built without {option}."
-        for option in _OPTIONS
-        if configuration and f"\n{option}=y" not in configuration
-    ]
+    return checks.kernel_option(release, read_text(f"/boot/config-{release}", ""), _OPTIONS)
 
 
 packages, stage, images_bytes = criu.packages, criu.stage, criu.images_bytes
-unit_obstacles = criu.unit_obstacles
+unit_blockers = criu.unit_blockers
 load, seal, give_up = criu.load, criu.seal, criu.give_up
 
 

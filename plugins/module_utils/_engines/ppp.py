@@ -18,17 +18,17 @@ import struct
 import time
 from importlib.util import find_spec
 
+from .._blocker import about
 from .._boot import crash_kernel, kexec
 from .._criu import command
 from .._errors import KupError
 from .._files import make_directory, read_text
 from .._system import memory
 from .._system.units import Unit
-from . import frames, kmod, page_daemon, page_server, swap
+from . import checks, frames, kmod, page_daemon, page_server, swap
 
 _FEATURE = "mem_dirty_track"
 _LAZY_FEATURE = "uffd-noncoop"
-_OLDEST = (6, 1)
 _OLDEST_LAZY = (6, 12)  # KUP_PPP_FILL
 # From so much memory on, a unit gets it when it needs it: less is back in a tenth of a second, and then all of it.
 _MUCH = 256 << 20
@@ -42,53 +42,30 @@ _RELATIVE = re.compile(r"^\s*(Memory\w+\s*=\s*[\d.]+%)", re.M)
 _HUGE = "/sys/kernel/mm/transparent_hugepage/hugepages-*/enabled"
 
 
-def obstacles(images, daemon):
-    """Why this engine cannot work on this node: sentences.
-
-    :param daemon: the page daemon has to be installed.
-    """
+def blockers(images, daemon):
+    """See `criu.blockers`."""
     del images  # hardly anything is written there
-    found = []
-    if os.uname().machine != "x86_64":
-        found.append(f"This machine is {os.uname().machine}, page frames can be kept on x86_64 only.")
-    if daemon and not page_daemon.runs():
-        found.append(f"The page daemon {page_daemon.PROGRAM} is not there or does not run on this machine.")
-    lockdown = read_text("/sys/kernel/security/lockdown", "")
-    if "[integrity]" in lockdown or "[confidentiality]" in lockdown:
-        found.append(
-            "The kernel is locked down (Secure Boot): it takes neither a patched image nor an unsigned module."
-        )
-    # Those follow the node's setting, which is off while memory is put back, unless they have one of their own.
-    always = [path.split("/")[-2] for path in glob.glob(_HUGE) if "[always]" in read_text(path, "")]
-    found += [
-        f"Huge pages of another size are always made ({name}); write 'inherit' to that setting." for name in always
-    ]
-    return found + list(filter(None, [command.check(_FEATURE)]))
+    found = checks.machine(os.uname().machine)
+    if daemon:
+        found += checks.page_daemon(page_daemon.PROGRAM, page_daemon.runs())
+    found += checks.unsigned_code(read_text("/sys/kernel/security/lockdown", ""))
+    found += checks.huge_page_size({path.split("/")[-2]: read_text(path, "") for path in sorted(glob.glob(_HUGE))})
+    return found + checks.criu_feature(_FEATURE, command.check(_FEATURE))
 
 
-def kernel_obstacles(release, daemon):
-    """What the kernel ``release`` lacks: sentences."""
-    if command.numbers(release)[:2] < _OLDEST:
-        return [f"Kernel {release} is older than 6.1, the oldest that the module {kmod.NAME} knows."]
-    if daemon and not kmod.headers(release) and not kmod.installed(release):
-        return [
-            f"Kernel {release} has neither the module {kmod.NAME} nor headers to build it with; install linux-headers-{release}."
-        ]
-    return []
+def kernel_blockers(release, daemon):
+    """See `criu.kernel_blockers`."""
+    found = checks.kernel_too_old(release, kmod.NAME)
+    if not found and daemon:
+        found += checks.kernel_headers(release, kmod.NAME, kmod.headers(release) or kmod.installed(release))
+    return found
 
 
-def unit_obstacles(unit):
-    """See `criu.unit_obstacles`: limits that are a share of a memory that is not counted while it is put back, and what is
-    swapped out and has no room.
-    """
-    found = []
-    for name, text in {unit.name: unit.definition(), **unit.slices()}.items():
-        found += [
-            f"{setting} in {name}, with which {unit.name} would be limited to a share of the memory that is not kept: expected "
-            "bytes; write them, or use the engine foam."
-            for setting in _RELATIVE.findall(text)
-        ]
-    return found + list(filter(None, [swap.obstacle(unit)]))
+def unit_blockers(unit):
+    """See `criu.unit_blockers`."""
+    texts = {unit.name: unit.definition(), **unit.slices()}
+    limits = [(where, setting) for where, text in texts.items() for setting in _RELATIVE.findall(text)]
+    return about(checks.relative_memory_limit(limits), unit=unit.name) + swap.blockers(unit)
 
 
 def packages(kernels):

@@ -6,9 +6,10 @@
 
 from __future__ import annotations
 
+from .._blocker import Blocked, about, sentences
 from .._errors import KupError
 from .._system import filesystems
-from . import criu, foam, ppp
+from . import checks, criu, foam, ppp
 
 #: engine → its module
 ENGINES = {"ppp": ppp, "foam": foam, "criu": criu}
@@ -39,31 +40,28 @@ def choose(name, images, kernels, disk_checkpoint="", daemon=True):
     :param images: directory for checkpoint images.
     :param kernels: releases of both kernels.
     :param disk_checkpoint: the engine of the checkpoint on the disk that ``ppp`` is to have (`disk_checkpoint`), if any.
-    :param daemon: the node's side is installed; before it is, that it is missing is no obstacle.
+    :param daemon: the node's side is installed; before that, a missing page daemon is no blocker.
     :returns: (name, why no better one: sentences).
-    :raises KupError: it cannot work here.
+    :raises Blocked: it cannot work here.
     """
     check(name)
     reasons = []
     for candidate in [name] if name != AUTO else _AUTOMATIC:
-        found = _obstacles(candidate, images, kernels, daemon)
+        found = _blockers(candidate, images, kernels, daemon)
         if candidate == "ppp" and disk_checkpoint:
-            found += _obstacles(disk_checkpoint, images, kernels, daemon)
-            if filesystems.in_memory(images):
-                found.append(
-                    f"{images} is in memory, which a power cut empties; set kup_images_dir to a disk for the disk checkpoint."
-                )
+            found += _blockers(disk_checkpoint, images, kernels, daemon)
+            found += checks.disk_checkpoint_in_memory(images, filesystems.in_memory(images))
         if not found:
-            return candidate, reasons
+            return candidate, sentences(reasons)
         reasons += found
-    raise KupError(" ".join(reasons))
+    raise Blocked(reasons)
 
 
-def _obstacles(name, images, kernels, daemon):
+def _blockers(name, images, kernels, daemon):
     engine = ENGINES[name]
-    found = engine.obstacles(images, daemon)
-    found += [text for kernel in kernels for text in engine.kernel_obstacles(kernel, daemon)]
-    return [f"Engine {name}: {sentence}" for sentence in found]
+    found = engine.blockers(images, daemon)
+    found += [blocker for kernel in kernels for blocker in engine.kernel_blockers(kernel, daemon)]
+    return about(found, engine=name)
 
 
 def images_bytes(name, disk_checkpoint, rss, shmem):

@@ -9,10 +9,12 @@ from __future__ import annotations
 import contextlib
 import os
 
+from .._blocker import Blocked, about
 from .._errors import KupError
 from .._files import read_text
 from .._system import memory as node_memory
 from .._system import smaps
+from . import checks
 
 _PAGE = 4096
 _CHUNK = 1 << 16  # pages
@@ -22,26 +24,21 @@ _SWAPPED = bytes(byte >> 6 & 1 for byte in range(256))
 _LATE = 4 << 20
 
 
-def obstacle(unit):
-    """Why what ``unit`` has swapped out cannot come in: a sentence, or None."""
+def blockers(unit):
+    """Why the swapped-out pages of ``unit`` cannot come in: `Blocker`s."""
     swapped = _bytes(unit)
     room, limit = node_memory.room(unit.cgroup) if swapped > _LATE else (0, "")
-    if swapped <= max(room, 0) + _LATE:
-        return None
-    return (
-        f"{unit.name} has {swapped >> 20} MiB swapped out, which have to come in, but {limit} has room for "
-        f"{max(room, 0) >> 20} MiB; make room there, or use the engine foam."
-    )
+    return about(checks.swapped_out(swapped, room, limit, _LATE), unit=unit.name)
 
 
 def bring_in(unit):
-    """Bring it in while the application serves; returns whether there was anything.
+    """Bring in swapped-out pages while the application serves; returns whether there were any.
 
-    :raises KupError: it does not stay in.
+    :raises KupError: they do not stay in.
     """
-    sentence = obstacle(unit)
-    if sentence:
-        raise KupError(sentence)
+    found = blockers(unit)
+    if found:
+        raise Blocked(found)
     left, before = _bytes(unit), None
     found = left > 0
     # What comes in may take the place of something else, once.

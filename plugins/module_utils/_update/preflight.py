@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 
+from .._blocker import Blocked, sentences
 from .._boot import grub, kexec
 from .._boot import kernels as node_kernels
 from .._criu import command as criu_command
@@ -79,15 +80,17 @@ def examine(selector, unit_names, images, engine, disk_checkpoint, owner):
         problems += [sentence for unit in units for sentence in unit["problems"]]
         if "criu" not in missing:
             version = criu_command.version()
-            problems += filter(
-                None, [criu_command.misfit(version, kernel) for kernel in kernels] + [criu_command.check()]
-            )
+            problems += filter(None, [criu_command.misfit(version, kernel) for kernel in kernels])
+            said = criu_command.check()
+            problems += [f"'criu check' fails on this kernel: {said}"] if said else []
             try:
                 chosen, reasons = registry.choose(engine, images, kernels, disk_checkpoint, daemon=False)
                 movable = [Unit(unit["unit"]) for unit in units if unit["movable"]]
-                problems += [text for unit in movable for text in registry.ENGINES[chosen].unit_obstacles(unit)]
-            except KupError as error:
-                problems.append(str(error))
+                problems += [
+                    blocker.sentence() for unit in movable for blocker in registry.ENGINES[chosen].unit_blockers(unit)
+                ]
+            except Blocked as error:
+                problems += sentences(error.blockers)
         problems += filter(None, [_long_path(images, unit["unit"]) for unit in units] if chosen != "criu" else [])
         # The initramfs, or the kernel, has mounted these two before systemd asks its generators.
         if os.stat(filesystems.existing(RUNTIME)).st_dev not in {os.stat(path).st_dev for path in ("/", "/usr")}:

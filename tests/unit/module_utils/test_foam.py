@@ -4,6 +4,7 @@ import struct
 
 import pytest
 
+from ansible_collections.kup.fleet.plugins.module_utils._blocker import Blocker
 from ansible_collections.kup.fleet.plugins.module_utils._criu import stats
 from ansible_collections.kup.fleet.plugins.module_utils._engines import registry
 from ansible_collections.kup.fleet.plugins.module_utils._engines import rounds as copy_rounds
@@ -97,14 +98,17 @@ def test_only_areas_with_huge_pages_are_split():
 
 
 class Engine:
-    def __init__(self, *obstacles, kernels=()):
-        self._obstacles, self._kernels = list(obstacles), kernels
+    def __init__(self, *blockers, kernels=()):
+        self._blockers, self._kernels = list(blockers), kernels
 
-    def obstacles(self, images, daemon):
-        return self._obstacles
+    def blockers(self, images, daemon):
+        return self._blockers
 
-    def kernel_obstacles(self, release, daemon):
-        return [f"Kernel {release} lacks it."] if release in self._kernels else []
+    def kernel_blockers(self, release, daemon):
+        return [Blocker("option", f"Kernel {release}", "lacks it", "do")] if release in self._kernels else []
+
+
+NO = Blocker("no", "It", "cannot", "do")
 
 
 @pytest.fixture
@@ -117,20 +121,20 @@ def engines(monkeypatch):
 
 
 def test_auto_takes_the_first_that_works_and_says_why_no_better_one(engines):
-    engines(foam=Engine("No."), criu=Engine())
-    assert registry.choose("auto", "/images", ("6.12", "7.2")) == ("criu", ["Engine foam: No."])
+    engines(foam=Engine(NO), criu=Engine())
+    assert registry.choose("auto", "/images", ("6.12", "7.2")) == ("criu", ["Engine foam: It cannot; do."])
 
 
 def test_an_engine_must_work_on_both_kernels(engines):
     engines(foam=Engine(kernels=("7.2",)), criu=Engine())
     chosen, reasons = registry.choose("auto", "/images", ("6.12", "7.2"))
-    assert (chosen, reasons) == ("criu", ["Engine foam: Kernel 7.2 lacks it."])
+    assert (chosen, reasons) == ("criu", ["Engine foam: Kernel 7.2 lacks it; do."])
 
 
 def test_the_disk_checkpoint_must_work_as_well(engines):
-    engines(ppp=Engine(), foam=Engine("No."))
+    engines(ppp=Engine(), foam=Engine(NO))
     assert registry.choose("ppp", "/images", ()) == ("ppp", [])
-    with pytest.raises(KupError, match=r"^Engine foam: No\.$"):
+    with pytest.raises(KupError, match=r"^Engine foam: It cannot; do\.$"):
         registry.choose("ppp", "/images", (), disk_checkpoint="foam")
 
 
@@ -143,6 +147,6 @@ def test_room_for_images_is_what_the_engine_writes(engine, disk_checkpoint, most
 
 
 def test_an_engine_that_was_asked_for_is_used_or_refused(engines):
-    engines(foam=Engine("No."), criu=Engine())
-    with pytest.raises(KupError, match="Engine foam: No."):
+    engines(foam=Engine(NO), criu=Engine())
+    with pytest.raises(KupError, match="Engine foam: It cannot; do."):
         registry.choose("foam", "/images", ())

@@ -24,7 +24,7 @@ def test_the_parent_is_an_inventory_without_pages():
 
 @pytest.mark.parametrize(("release", "fits"), [("6.1.0-44-amd64", True), ("5.10.0-30-amd64", False), ("7.2.1", True)])
 def test_kernels_that_the_module_knows(release, fits):
-    assert (not ppp.kernel_obstacles(release, daemon=False)) == fits
+    assert (not ppp.kernel_blockers(release, daemon=False)) == fits
 
 
 @pytest.fixture(autouse=True)
@@ -34,12 +34,13 @@ def no_module(monkeypatch):
 
 def test_a_kernel_without_headers(monkeypatch):
     monkeypatch.setattr(ppp_module, "headers", lambda release: release != "7.2.1-cloud-amd64")
-    assert ppp.kernel_obstacles("6.12.1-cloud-amd64", daemon=True) == []
-    assert ppp.kernel_obstacles("7.2.1-cloud-amd64", daemon=False) == []
-    (sentence,) = ppp.kernel_obstacles("7.2.1-cloud-amd64", daemon=True)
-    assert sentence.endswith("install linux-headers-7.2.1-cloud-amd64.")
+    assert ppp.kernel_blockers("6.12.1-cloud-amd64", daemon=True) == []
+    assert ppp.kernel_blockers("7.2.1-cloud-amd64", daemon=False) == []
+    (blocker,) = ppp.kernel_blockers("7.2.1-cloud-amd64", daemon=True)
+    assert (blocker.code, blocker.object) == ("kernel-headers", "Kernel 7.2.1-cloud-amd64")
+    assert blocker.sentence().endswith("install linux-headers-7.2.1-cloud-amd64.")
     monkeypatch.setattr(ppp_module, "installed", lambda release: "/lib/modules/x.ko")
-    assert ppp.kernel_obstacles("7.2.1-cloud-amd64", daemon=True) == []
+    assert ppp.kernel_blockers("7.2.1-cloud-amd64", daemon=True) == []
     assert ppp_module.packages(["7.2.1-cloud-amd64"]) == []
 
 
@@ -211,23 +212,23 @@ def test_what_the_page_daemon_says_is_the_cause(monkeypatch):
 
 
 def test_limits_that_are_a_share_of_the_memory_are_refused(monkeypatch):
-    monkeypatch.setattr(ppp.swap, "obstacle", lambda unit: None)
+    monkeypatch.setattr(ppp.swap, "blockers", lambda unit: [])
     text = "[Service]\nMemoryMax=50%\nMemoryHigh=1G\n MemorySwapMax = 12.5%\nCPUQuota=50%\n"
     unit = types.SimpleNamespace(
         name="a.service", definition=lambda: text, slices=lambda: {"b.slice": "MemoryMax=90%\n"}
     )
-    found = ppp.unit_obstacles(unit)
-    assert [sentence.split(",")[0] for sentence in found] == [
-        "MemoryMax=50% in a.service",
-        "MemorySwapMax = 12.5% in a.service",
-        "MemoryMax=90% in b.slice",
+    found = ppp.unit_blockers(unit)
+    assert [(blocker.code, blocker.unit, blocker.object) for blocker in found] == [
+        ("relative-memory-limit", "a.service", "MemoryMax=50% in a.service"),
+        ("relative-memory-limit", "a.service", "MemorySwapMax = 12.5% in a.service"),
+        ("relative-memory-limit", "a.service", "MemoryMax=90% in b.slice"),
     ]
 
 
 def test_swapped_pages_without_room_are_refused(monkeypatch):
-    monkeypatch.setattr(ppp.swap, "obstacle", lambda unit: f"No room for {unit.name}.")
+    monkeypatch.setattr(ppp.swap, "blockers", lambda unit: [f"No room for {unit.name}."])
     unit = types.SimpleNamespace(name="a.service", definition=lambda: "", slices=dict)
-    assert ppp.unit_obstacles(unit) == ["No room for a.service."]
+    assert ppp.unit_blockers(unit) == ["No room for a.service."]
 
 
 @pytest.mark.parametrize(("huge", "late"), [(800, True), (750, False), (0, False)])

@@ -103,7 +103,8 @@ def test_nothing_is_out(unit):
 @pytest.mark.parametrize(("out", "room", "fits"), [(40, 36, True), (40, 35, False), (4, 0, True), (6, -90, False)])
 def test_what_comes_in_needs_room(unit, out, room, fits):
     unit.out, unit.room = [out, out, 0], room
-    assert (swap.obstacle(unit) is None) == fits
+    found = swap.blockers(unit)
+    assert [(blocker.code, blocker.unit) for blocker in found] == ([] if fits else [("swapped-out", "a.service")])
     if fits:
         assert swap.bring_in(unit)
         return
