@@ -162,59 +162,53 @@ static int status(void __user *argument)
 	return copy_to_user(argument, &value, sizeof(value)) ? -EFAULT : 0;
 }
 
+/* With session_lock held. */
+static long call(unsigned int command, void __user *argument)
+{
+	switch (command) {
+	case KUP_PPP_BEGIN:
+		return begin(argument);
+	case KUP_PPP_RECORD:
+		return record(argument);
+	case KUP_PPP_LAYOUT:
+		return layout();
+	case KUP_PPP_DROP:
+		return drop();
+	case KUP_PPP_BIND:
+		return bind(argument);
+	case KUP_PPP_FILL:
+		return fill(argument);
+	case KUP_PPP_RELEASE:
+		return release(argument);
+	case KUP_PPP_REARM:
+		return rearm();
+	case KUP_PPP_SEAL:
+		return seal();
+	case KUP_PPP_HAND_OVER:
+		return hand_over();
+	case KUP_PPP_STATUS:
+		return status(argument);
+	default:
+		return -ENOTTY;
+	}
+}
+
 static long control(struct file *file, unsigned int command, unsigned long argument)
 {
-	void __user *pointer = (void __user *)argument;
 	bool shared = command == KUP_PPP_BIND || command == KUP_PPP_FILL || command == KUP_PPP_STATUS;
-	long error;
+	long result;
 
-	/* Also for who has got the open file from somebody else. */
+	/* A process that got the open file from another one needs the capability as well. */
 	if (!capable(CAP_SYS_ADMIN))
 		return -EPERM;
 	if (shared ? down_read_killable(&session_lock) : down_write_killable(&session_lock))
 		return -EINTR;
-	switch (command) {
-	case KUP_PPP_BEGIN:
-		error = begin(pointer);
-		break;
-	case KUP_PPP_RECORD:
-		error = record(pointer);
-		break;
-	case KUP_PPP_LAYOUT:
-		error = layout();
-		break;
-	case KUP_PPP_DROP:
-		error = drop();
-		break;
-	case KUP_PPP_BIND:
-		error = bind(pointer);
-		break;
-	case KUP_PPP_FILL:
-		error = fill(pointer);
-		break;
-	case KUP_PPP_RELEASE:
-		error = release(pointer);
-		break;
-	case KUP_PPP_REARM:
-		error = rearm();
-		break;
-	case KUP_PPP_SEAL:
-		error = seal();
-		break;
-	case KUP_PPP_HAND_OVER:
-		error = hand_over();
-		break;
-	case KUP_PPP_STATUS:
-		error = status(pointer);
-		break;
-	default:
-		error = -ENOTTY;
-	}
+	result = call(command, (void __user *)argument);
 	if (shared)
 		up_read(&session_lock);
 	else
 		up_write(&session_lock);
-	return error;
+	return result;
 }
 
 static int open_device(struct inode *inode, struct file *file)

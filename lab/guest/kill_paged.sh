@@ -6,7 +6,7 @@
 # kill-paged run UNIT…             that
 set -eu
 
-# The daemon, not its keeper; a process for each look would take longer than the memory does.
+# The daemon, not the guard of its descriptors; a process for each look would take longer than the memory does.
 kill_once() {
 	while read -r pid; do
 		if read -r name <"/proc/$pid/comm" && [ "$name" = paged ] && kill -KILL "$pid"; then return; fi

@@ -184,37 +184,37 @@ static void application(int go)
 
 /* ---- the service manager ---- */
 
-#define KEPT_MAX 1024
-static struct kept {
+#define STORED_MAX 1024
+static struct stored {
 	int fd;
 	char name[64];
-} kept[KEPT_MAX];
-static size_t kept_count;
+} stored[STORED_MAX];
+static size_t stored_count;
 static int notify_socket;
 
-static void keep(int fd, const char *name)
+static void store_descriptor(int fd, const char *name)
 {
-	for (size_t i = 0; i < kept_count; i++)
-		if (!syscall(SYS_kcmp, getpid(), getpid(), KCMP_FILE, kept[i].fd, fd)) {
+	for (size_t i = 0; i < stored_count; i++)
+		if (!syscall(SYS_kcmp, getpid(), getpid(), KCMP_FILE, stored[i].fd, fd)) {
 			close(fd);
 			return;
 		}
-	CHECK(kept_count < KEPT_MAX);
-	kept[kept_count].fd = fd;
-	snprintf(kept[kept_count++].name, sizeof(kept->name), "%s", name);
+	CHECK(stored_count < STORED_MAX);
+	stored[stored_count].fd = fd;
+	snprintf(stored[stored_count++].name, sizeof(stored->name), "%s", name);
 }
 
-static void drop(const char *name)
+static void drop_descriptor(const char *name)
 {
 	size_t left = 0;
 
-	for (size_t i = 0; i < kept_count; i++) {
-		if (strcmp(kept[i].name, name))
-			kept[left++] = kept[i];
+	for (size_t i = 0; i < stored_count; i++) {
+		if (strcmp(stored[i].name, name))
+			stored[left++] = stored[i];
 		else
-			close(kept[i].fd);
+			close(stored[i].fd);
 	}
-	kept_count = left;
+	stored_count = left;
 }
 
 /* One message, if there is one. */
@@ -237,9 +237,9 @@ static bool read_notify(void)
 	if (at)
 		sscanf(at, "FDNAME=%63[^\n]", name);
 	if (strstr(text, "FDSTOREREMOVE=1"))
-		drop(name);
+		drop_descriptor(name);
 	else if (strstr(text, "FDSTORE=1") && fd >= 0) {
-		keep(fd, name);
+		store_descriptor(fd, name);
 		fd = -1;
 	}
 	if (fd >= 0)
@@ -264,7 +264,7 @@ static void make_read_only(const char *path)
 
 static pid_t start_serve(const char *paged)
 {
-	static char names[KEPT_MAX * 16], pid_text[32], count_text[32], notify_text[400];
+	static char names[STORED_MAX * 16], pid_text[32], count_text[32], notify_text[400];
 	char *environment[] = { notify_text, count_text, pid_text, names, "ASAN_OPTIONS=detect_leaks=0", NULL };
 	pid_t pid;
 
@@ -278,22 +278,22 @@ static pid_t start_serve(const char *paged)
 	make_read_only(images);
 	make_read_only(store);
 	snprintf(notify_text, sizeof(notify_text), "NOTIFY_SOCKET=%s", notify_path);
-	snprintf(count_text, sizeof(count_text), "LISTEN_FDS=%zu", kept_count);
+	snprintf(count_text, sizeof(count_text), "LISTEN_FDS=%zu", stored_count);
 	snprintf(pid_text, sizeof(pid_text), "LISTEN_PID=%d", getpid());
 	strcpy(names, "LISTEN_FDNAMES=");
 	/* Out of the way first, then to their places. */
-	for (size_t i = 0; i < kept_count; i++)
-		CHECK((kept[i].fd = fcntl(kept[i].fd, F_DUPFD, 2000)) >= 2000);
-	for (size_t i = 0; i < kept_count; i++) {
-		dup2(kept[i].fd, 3 + (int)i);
-		close(kept[i].fd);
-		sprintf(names + strlen(names), "%s%s", i ? ":" : "", kept[i].name);
+	for (size_t i = 0; i < stored_count; i++)
+		CHECK((stored[i].fd = fcntl(stored[i].fd, F_DUPFD, 2000)) >= 2000);
+	for (size_t i = 0; i < stored_count; i++) {
+		dup2(stored[i].fd, 3 + (int)i);
+		close(stored[i].fd);
+		sprintf(names + strlen(names), "%s%s", i ? ":" : "", stored[i].name);
 	}
 	exec_serve(paged, environment);
 	_exit(127);
 }
 
-/* Its keeper has become our child: like the real one, wait for everybody before starting anew. */
+/* Its guard has become our child. Like the real service manager, this one waits for all processes before it starts a new one. */
 static void wait_for_rest(pid_t application_pid)
 {
 	char path[64];
@@ -431,52 +431,56 @@ static void open_notify(void)
 	CHECK(notify_socket >= 0 && !bind(notify_socket, (struct sockaddr *)&address, sizeof(address)));
 }
 
-int main(int argc, char **argv)
+static void raise_descriptor_limit(void)
 {
-	const char *paged = argc > 1 ? argv[1] : "";
-	int kills = argc > 2 ? atoi(argv[2]) : 24, killed = 0, at_receipt = 0, code = -1, go[2];
-	struct area areas[THREADS];
 	struct rlimit files;
-	char drained[sizeof(journal) + 16];
-	uint64_t random;
-	pid_t app, serve;
 
-	seed = argc > 3 ? strtoull(argv[3], NULL, 0) : (uint64_t)time(NULL) ^ (uint64_t)getpid() << 20;
-	seed &= 0xffffffff;
-	random = mix(seed);
-	fprintf(stderr, "drain_test: seed %llu\n", (unsigned long long)seed);
 	/* Descriptors are parked at 2000 and above on their way to serve. */
 	getrlimit(RLIMIT_NOFILE, &files);
 	files.rlim_cur = files.rlim_max;
-	CHECK(files.rlim_max > 2000 + KEPT_MAX && !setrlimit(RLIMIT_NOFILE, &files));
-	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	signal(SIGPIPE, SIG_IGN);
-	make_directories();
-	open_notify();
+	CHECK(files.rlim_max > 2000 + STORED_MAX && !setrlimit(RLIMIT_NOFILE, &files));
+}
+
+/* A process that waits at `go` until its memory has been dumped. */
+static pid_t start_application(int go)
+{
+	pid_t pid;
+
 	stop = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	workers = calloc(THREADS, sizeof(*workers));
-	CHECK(!pipe2(go, O_CLOEXEC));
-	app = fork();
-	if (!app)
-		application(go[0]);
+	pid = fork();
+	if (!pid)
+		application(go);
+	return pid;
+}
+
+static void dump(const char *paged, pid_t app)
+{
+	struct area areas[THREADS];
+
 	for (size_t i = 0; i < THREADS; i++)
 		areas[i] = (struct area){ .start = area_starts[i], .pages = AREA_PAGES };
 	write_mm(images, app, areas, THREADS);
 	send_round(paged, app, seed % 2 ? 24 : 32, false);
 	send_round(paged, app, seed % 2 ? 24 : 32, true);
+}
 
-	serve = start_serve(paged);
-	CHECK(write(go[1], "", 1) == 1);
+/* Lets serve run, and kills it so many times on the way. The process that has ended by itself; *code: its exit code. */
+static pid_t serve_with_kills(const char *paged, pid_t app, pid_t serve, int kills, int *code)
+{
+	uint64_t random = mix(seed);
+	int killed = 0, at_receipt = 0;
+
 	for (;;) {
 		bool found = false, there;
 
 		if (killed >= kills)
-			there = run_for(serve, 30000000, &code);
+			there = run_for(serve, 30000000, code);
 		/* The first two times: after accept, after the task's descriptor. */
 		else if (killed < 2 || killed % 2)
-			there = run_until_received(serve, &found, &code);
+			there = run_until_received(serve, &found, code);
 		else
-			there = run_for(serve, next_random(&random) % (killed < 4 ? 60000 : 25000), &code);
+			there = run_for(serve, next_random(&random) % (killed < 4 ? 60000 : 25000), code);
 		if (!there || killed >= kills)
 			break;
 		kill(serve, SIGKILL);
@@ -486,21 +490,54 @@ int main(int argc, char **argv)
 		wait_for_rest(app);
 		serve = start_serve(paged);
 	}
+	fprintf(stderr, "drain_test: %d kills, %d of them right after a descriptor, serve ended with %d\n", killed, at_receipt, *code);
+	if (killed < kills && !*code)
+		*code = 125;
+	return serve;
+}
+
+/* What a process says that is started when all is over, with and without the mark of success. */
+static void check_mark(const char *paged)
+{
+	char drained[sizeof(journal) + 16];
+
+	CHECK(stored_count == 1);
+	CHECK(access(journal, F_OK) && errno == ENOENT);
+	snprintf(drained, sizeof(drained), "%s.drained", journal);
+	CHECK(start_once_more(paged) == 0 && !access(drained, F_OK));
+	CHECK(!unlink(drained) && start_once_more(paged) == 3 && access(drained, F_OK));
+}
+
+int main(int argc, char **argv)
+{
+	const char *paged = argc > 1 ? argv[1] : "";
+	int kills = argc > 2 ? atoi(argv[2]) : 24, code = -1, go[2];
+	pid_t app, serve;
+
+	seed = argc > 3 ? strtoull(argv[3], NULL, 0) : (uint64_t)time(NULL) ^ (uint64_t)getpid() << 20;
+	seed &= 0xffffffff;
+	fprintf(stderr, "drain_test: seed %llu\n", (unsigned long long)seed);
+	raise_descriptor_limit();
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	signal(SIGPIPE, SIG_IGN);
+	make_directories();
+	open_notify();
+	CHECK(!pipe2(go, O_CLOEXEC));
+	app = start_application(go[0]);
+	dump(paged, app);
+	serve = start_serve(paged);
+	CHECK(write(go[1], "", 1) == 1);
+	serve = serve_with_kills(paged, app, serve, kills, &code);
 	*stop = 1;
-	fprintf(stderr, "drain_test: %d kills, %d of them right after a descriptor, serve ended with %d\n", killed, at_receipt, code);
 	if (code) {
 		kill(serve, SIGKILL);
 		kill(app, SIGKILL);
 		return 1;
 	}
 	wait_for_rest(app);
-	if (exit_code(app) || killed < kills)
+	if (exit_code(app))
 		return 1;
-	CHECK(kept_count == 1);
-	CHECK(access(journal, F_OK) && errno == ENOENT);
-	snprintf(drained, sizeof(drained), "%s.drained", journal);
-	CHECK(start_once_more(paged) == 0 && !access(drained, F_OK));
-	CHECK(!unlink(drained) && start_once_more(paged) == 3 && access(drained, F_OK));
+	check_mark(paged);
 	snprintf(images, sizeof(images), "rm -rf %s", directory);
 	return system(images) ? 1 : 0;
 }

@@ -16,10 +16,10 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "images.h"
-#include "serve.h"
+#include "images/pagemap.h"
+#include "images/snapshot_id.h"
+#include "serve/serve.h"
 #include "snapshot.h"
-#include "snapshot_id.h"
 
 static char directory[64] = "/dev/shm/paged-fuzz.XXXXXX", images[96], store[96], socket_path[96], journal[96];
 

@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "images.h"
-#include "journal.h"
-#include "regions.h"
+#include "images/core.h"
+#include "images/mm.h"
+#include "images/pagemap.h"
+#include "serve/journal.h"
+#include "serve/regions.h"
 #include "snapshot.h"
 
 static char directory[64], path[96];

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fuzz target: a whole round of `paged store`, or all that CRIU sends to `paged keep`. The first byte chooses. */
+/* Fuzz target: a whole round of `paged store`, or all that CRIU sends to `paged record`. The first byte chooses. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "frames/record.h"
 #include "fuzz.h"
-#include "keep.h"
 #include "snapshot.h"
-#include "store.h"
+#include "store/round.h"
 
 static char directory[64] = "/dev/shm/paged-fuzz.XXXXXX", images[96], store[96];
 
@@ -18,7 +18,7 @@ static void prepare(void)
 	/* Areas for the tasks of the recorded streams. */
 	const struct area areas[] = { { 0x10000, 0x10000, 0, 0 }, { 0x550000000000, 0x10000000, 0, 0 }, { 0x7f0000000000, 0xfff0000, 0, 0 } };
 
-	/* Nobody says that the frames are to be kept. */
+	/* Nobody says that the frames are to be recorded. */
 	CHECK(mkdtemp(directory) && freopen("/dev/null", "r", stdin));
 	snprintf(images, sizeof(images), "%s/images", directory);
 	snprintf(store, sizeof(store), "%s/store", directory);
@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	options.last = data[0] & 1;
 	options.first = !(data[0] & 2);
 	if (data[0] & 4)
-		(void)keep(&(struct keep_options){ .images = images, .socket = ends[1] });
+		(void)record_tree(&(struct record_options){ .images = images, .socket = ends[1] });
 	else
 		(void)store_round(&options);
 	close(ends[0]);

@@ -525,8 +525,8 @@ static void test_spoilt_page_without_poison(bool late)
 	CHECK(exit_code(application) == 128 + SIGKILL);
 }
 
-/* `keep` with nobody who says that the frames are to be kept. */
-static int open_keep_with(pid_t *pid, const char *word)
+/* `paged record` on whose standard input nobody says that the tree stands still. */
+static int open_record_with(pid_t *pid, const char *word)
 {
 	char number[16];
 	int ends[2];
@@ -540,24 +540,24 @@ static int open_keep_with(pid_t *pid, const char *word)
 		snprintf(number, sizeof(number), "%d", ends[1]);
 		if (nobody < 0 || dup2(nobody, 0) || fcntl(ends[1], F_SETFD, 0))
 			_exit(99);
-		execl(paged, paged, "keep", "--images-dir", images, "--socket-fd", number, word, NULL);
+		execl(paged, paged, "record", "--images-dir", images, "--socket-fd", number, word, NULL);
 		_exit(99);
 	}
 	close(ends[1]);
 	return ends[0];
 }
 
-static int open_keep(pid_t *pid)
+static int open_record(pid_t *pid)
 {
-	return open_keep_with(pid, NULL);
+	return open_record_with(pid, NULL);
 }
 
-/* What `keep`, with another word, answers to one process of the tree; 0: nothing, it has ended. */
+/* What `paged record`, with another option, answers to one process of the tree; 0: nothing, it has ended. */
 static char answer_to_open(int form, const char *word, uint64_t id)
 {
 	char has_parent = 0;
 	pid_t pid;
-	int fd = open_keep_with(&pid, word);
+	int fd = open_record_with(&pid, word);
 
 	send_request(fd, form, 4, 0, 0, id);
 	if (receive_bytes(fd, &has_parent, 1))
@@ -579,15 +579,15 @@ static void test_clear_soft_dirty(int form)
 	CHECK(answer_to_open(form, NULL, (uint64_t)gone << 8 | 1) == 1);
 }
 
-/* Content of tasks is dropped, that of shared memory is written; without a word nothing is kept. */
-static void test_keep(int form)
+/* Content of tasks is dropped, that of shared memory is written; without a line on standard input nothing is recorded. */
+static void test_record(int form)
 {
 	const uint64_t shared = 5 << 8 | 2;
 	uint64_t page[PAGE / 8], read_back[PAGE / 8];
 	char path[256], has_parent = 7;
 	int32_t status = -1;
 	pid_t pid;
-	int fd = open_keep(&pid), file;
+	int fd = open_record(&pid), file;
 
 	send_request(fd, form, 4, 0, 0, object);
 	CHECK(!receive_bytes(fd, &has_parent, 1) && has_parent == 1);
@@ -609,21 +609,21 @@ static void test_keep(int form)
 	CHECK(!memcmp(page, read_back, PAGE));
 
 	/* Shared memory has no parent here; an object that was never opened; pages twice; an end in the middle of a run. */
-	fd = open_keep(&pid);
+	fd = open_record(&pid);
 	send_request(fd, form, 4, 0, 0, shared);
 	CHECK(!receive_bytes(fd, &has_parent, 1));
 	send_request(fd, form, ADD(PARENT), 1, 0, shared);
 	CHECK(finish(fd, form, pid) == 1);
-	fd = open_keep(&pid);
+	fd = open_record(&pid);
 	send_request(fd, form, ADD(PARENT), 1, BASE, object);
 	CHECK(exit_code(pid) == 1 && !close(fd));
-	fd = open_keep(&pid);
+	fd = open_record(&pid);
 	send_request(fd, form, 4, 0, 0, object);
 	CHECK(!receive_bytes(fd, &has_parent, 1));
 	send_request(fd, form, ADD(PARENT), 2, BASE, object);
 	send_request(fd, form, ADD(PARENT), 1, BASE + PAGE, object);
 	CHECK(finish(fd, form, pid) == 1);
-	fd = open_keep(&pid);
+	fd = open_record(&pid);
 	send_request(fd, form, 4, 0, 0, object);
 	CHECK(!receive_bytes(fd, &has_parent, 1));
 	send_request(fd, form, ADD(PRESENT), 3, BASE, object);
@@ -650,8 +650,8 @@ int main(int argc, char **argv)
 	test_store(24);
 	test_store(32);
 	CHECK(!umount(small));
-	test_keep(24);
-	test_keep(32);
+	test_record(24);
+	test_record(32);
 	test_clear_soft_dirty(24);
 	test_clear_soft_dirty(32);
 	test_places();

@@ -161,7 +161,7 @@ class Checkpoint(page_server.Checkpoint):
     def dump_options(self):
         self._is_small = _small_pages(self.unit) <= _SMALL
         words = [*(["--lazy"] if self._lazy else []), *(["--clear-soft-dirty"] if self._is_small else [])]
-        self.server = page_daemon.Server(["keep", "--images-dir", self.directory, *words])
+        self.server = page_daemon.Server(["record", "--images-dir", self.directory, *words])
         return [*self.server.options, "--track-mem", "--prev-images-dir", "before"], [self.server.socket]
 
     def keep(self, first):

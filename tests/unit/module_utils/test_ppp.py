@@ -250,7 +250,7 @@ def test_soft_dirty_bits_are_cleared_in_the_freeze_where_page_tables_are_small(m
     part = ppp.Checkpoint(unit, "/images", {"PPP_BIND": "eager", "KERNEL_OLD": "6.12.1", "KERNEL_NEW": "7.2.1"})
     part.dump_options()
     part.last_look()
-    assert started == [["keep", "--images-dir", "/images", *(["--clear-soft-dirty"] if late else [])]]
+    assert started == [["record", "--images-dir", "/images", *(["--clear-soft-dirty"] if late else [])]]
     # Else while the application serves.
     assert (tmp_path / "clear_refs").exists() != late
     assert checked == [unit]

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A file with 32 hex digits. The same ones beside CRIU's images and in a store: these images belong to this store. */
+#ifndef PAGED_SNAPSHOT_ID_H
+#define PAGED_SNAPSHOT_ID_H
+
+#include "base/common.h"
+
+#define SNAPSHOT_FILE "paged-snapshot"
+#define SNAPSHOT_SIZE 33
+
+/* -1 with errno, all three. `text` ends with a line feed and a zero. */
+int snapshot_new(char text[SNAPSHOT_SIZE + 1]);
+int snapshot_write(int directory, const char *text);
+int snapshot_read(int directory, char text[SNAPSHOT_SIZE]);
+
+#endif

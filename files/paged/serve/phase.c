@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "serve/phase.h"
+
+/* Columns: restored, rest allowed, all installed, page lost, given up, tree gone. */
+static const enum phase transitions[PHASES][PHASE_EVENTS] = {
+	[PHASE_RESTORING] = { PHASE_ON_DEMAND, PHASE_RESTORING, PHASE_RESTORING, PHASE_RESTORE_FAILED, PHASE_RESTORE_FAILED,
+			      PHASE_RESTORING },
+	[PHASE_ON_DEMAND] = { PHASE_ON_DEMAND, PHASE_DRAINING, PHASE_ON_DEMAND, PHASE_ON_DEMAND, PHASE_ABANDONED, PHASE_RESTORING },
+	[PHASE_DRAINING] = { PHASE_DRAINING, PHASE_DRAINING, PHASE_DRAINED, PHASE_DRAINING, PHASE_ABANDONED, PHASE_DRAINING },
+	[PHASE_DRAINED] = { PHASE_DRAINED, PHASE_DRAINED, PHASE_DRAINED, PHASE_DRAINED, PHASE_DRAINED, PHASE_DRAINED },
+	[PHASE_RESTORE_FAILED] = { PHASE_RESTORE_FAILED, PHASE_RESTORE_FAILED, PHASE_RESTORE_FAILED, PHASE_RESTORE_FAILED,
+				   PHASE_RESTORE_FAILED, PHASE_RESTORE_FAILED },
+	[PHASE_ABANDONED] = { PHASE_ABANDONED, PHASE_ABANDONED, PHASE_ABANDONED, PHASE_ABANDONED, PHASE_ABANDONED, PHASE_ABANDONED },
+};
+
+enum phase phase_after(enum phase phase, enum phase_event event)
+{
+	return transitions[phase][event];
+}
+
+bool phase_is_restored(enum phase phase)
+{
+	return phase != PHASE_RESTORING && phase != PHASE_RESTORE_FAILED;
+}
+
+bool phase_is_over(enum phase phase)
+{
+	return phase == PHASE_DRAINED || phase == PHASE_RESTORE_FAILED || phase == PHASE_ABANDONED;
+}

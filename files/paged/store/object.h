@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The flat files of one object (a task's address space or a shared memory segment). The offset in a .pages file is the
+ * address, the .sums file beside it has eight bytes for each page (sum.h). Both are cut into segments of 8 TiB of
+ * address space because ext4 ends at 2^44.
+ */
+#ifndef PAGED_OBJECT_H
+#define PAGED_OBJECT_H
+
+#include "base/common.h"
+
+#define SEGMENT_SHIFT 43
+#define SEGMENT_SIZE ((uint64_t)1 << SEGMENT_SHIFT)
+
+struct segment {
+	unsigned int number;
+	int pages;
+	/* The same file past the page cache, -1 if the file system does not have that. */
+	int direct;
+	/* Bytes in the page cache since the disk was told to begin. */
+	uint64_t dirty;
+	int sums;
+};
+
+struct object {
+	int directory;
+	enum object_type type;
+	uint64_t id;
+	bool writable;
+	/* Segments of earlier rounds have been looked for. */
+	bool all_open;
+	struct segment *segments;
+	size_t segment_count;
+};
+
+void object_init(struct object *object, int directory, enum object_type type, uint64_t id, bool writable);
+void object_close(struct object *object);
+
+/* One .pages or .sums file in the store. */
+struct object_file {
+	int directory;
+	const char *name;
+	enum object_type type;
+	uint64_t id;
+	unsigned int segment;
+};
+typedef int (*file_visitor)(const struct object_file *file, void *context);
+/* Visits them all; stops at the first visit that does not return 0, and returns that (-1 with errno if it failed). */
+int object_each_file(int directory, file_visitor visit, void *context);
+/* Whether an earlier round has left anything of it. */
+bool object_exists(int directory, enum object_type type, uint64_t id);
+
+/* How many of the pages from this address on lie in the same segment. */
+uint64_t segment_rest(uint64_t address, uint64_t pages);
+/* The segment's open files, or NULL with errno (ENOENT if the object is read-only and has none there). */
+struct segment *object_segment(struct object *object, uint64_t address);
+static inline off_t segment_offset(uint64_t address)
+{
+	return (off_t)(address & (SEGMENT_SIZE - 1));
+}
+
+/* Within one segment. -1 with errno; pages that nobody wrote read as EIO or zeros, their sums as 0. */
+int object_read(struct object *object, uint64_t address, void *pages, uint64_t count);
+int object_read_sums(struct object *object, uint64_t address, uint64_t *sums, uint64_t count);
+/* `pages` begins at a page border; `direct`: past the page cache, if there are enough. */
+int object_write(struct object *object, uint64_t address, const void *pages, uint64_t count, bool direct);
+int object_write_sums(struct object *object, uint64_t address, const uint64_t *sums, uint64_t count);
+/* Clears the sums of [from, to), over any number of segments, and gives their disk space back. */
+int object_forget(struct object *object, uint64_t from, uint64_t to);
+
+#endif
