@@ -157,7 +157,7 @@ def stage(wanted, check_mode):
     settings = {
         **{name.upper(): str(wanted[name]) for name in RECORDED},
         "ENGINE": engine,
-        "PPP_DISK_CHECKPOINT": disk_checkpoint if engine == "ppp" else "",
+        "PPP_DISK_CHECKPOINT": disk_checkpoint if registry.takes_disk_checkpoint(engine) else "",
         "IMAGES": wanted["images_dir"],
     }
     plan = (wanted["kernel"], [units.full_name(name) for name in wanted["units"]], settings)
@@ -172,11 +172,11 @@ def main():
         argument_spec={
             "kernel": {"type": "str", "required": True},
             "units": {"type": "list", "elements": "str", "required": True},
-            "engine": {"type": "str", "choices": ["auto", "criu", "foam", "ppp"], "required": True},
+            "engine": {"type": "str", "choices": list(registry.NAMES), "required": True},
             "freeze_target": {"type": "float", "required": True},
             "rounds_max": {"type": "int", "required": True},
             "ppp_bind": {"type": "str", "choices": ["auto", "eager", "lazy"], "required": True},
-            "ppp_disk_checkpoint": {"type": "str", "choices": ["none", "foam"], "required": True},
+            "ppp_disk_checkpoint": {"type": "str", "choices": list(registry.DISK_CHECKPOINTS), "required": True},
             "images_dir": {"type": "path", "required": True},
             "initramfs": {"type": "str", "choices": ["auto", "host-only", "distribution"], "required": True},
             "restore_timeout": {"type": "int", "required": True},

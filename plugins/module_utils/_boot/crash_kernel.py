@@ -75,7 +75,7 @@ def words(record, target):
     return record["CRASHKERNEL"] if target == record["KERNEL_NEW"] else ""
 
 
-def stage(directory):
+def provide_files(directory):
     """Write what the crash kernel finds beside the preserved one in ``directory``: only a kernel with all memory knows it.
 
     ``crash-cmdline``, its command line; ``memmap``, the firmware's map of the memory as files; ``window``, where the next kernel is

@@ -50,7 +50,7 @@ def command_line(current):
     return " ".join([*kept, "rw", "quiet", *panic.words()])
 
 
-def stage(release, initramfs):
+def preserve(release, initramfs):
     """Copy ``release`` with what it boots with to its `place`; a package removal cannot take it away.
 
     :param initramfs: ``host-only``, ``distribution``, or ``auto`` (none where the kernel mounts its root by itself,

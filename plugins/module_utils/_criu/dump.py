@@ -30,8 +30,8 @@ class Dump:
     :param words: more of CRIU's command line, for an engine.
     :param descriptors: what these words name.
 
-    CRIU starts at once; ``ready`` returns when all that is left before the freeze is the word of ``freeze``, ``wait`` when the
-    images are complete and the tree is frozen; ``let_go`` makes the applications go on, at any time.
+    CRIU starts at once; ``wait_ready`` returns when all that is left before the freeze is the word of ``freeze``, ``wait_complete`` when the
+    images are complete and the tree is frozen; ``resume`` makes the applications go on, at any time.
     """
 
     def __init__(self, unit, findings, directory, words=(), descriptors=()):
@@ -58,7 +58,7 @@ class Dump:
         )
         write_file(f"{directory}/criu.pid", f"{self._process.pid}\n")  # for files/node/given-up
 
-    def ready(self, deadline):
+    def wait_ready(self, deadline):
         """Wait until CRIU is about to freeze the tree, or until ``deadline`` (time.monotonic seconds).
 
         :raises KupError: CRIU failed or takes too long.
@@ -70,13 +70,13 @@ class Dump:
         self._frozen_until = time.monotonic() + _HELD
         os.write(self._pipes[_FREEZE], b"freeze\n")
 
-    def wait(self, deadline):
-        """Wait for complete images; see `ready`.
+    def wait_complete(self, deadline):
+        """Wait for complete images; see `wait_ready`.
 
         From here on the kernel holds the tree as well: one that went on because CRIU has ended would not be what its image says.
         """
         self._await(_DUMPED, deadline)
-        self.unit.hold(True)
+        self.unit.freeze()
 
     def _await(self, pipe, deadline):
         while True:
@@ -111,7 +111,7 @@ class Dump:
         """Whether CRIU has ended, and not by itself."""
         return (self._process.poll() or 0) < 0
 
-    def let_go(self):
+    def resume(self):
         """Make CRIU undo its work on the tree; wait until it runs again.
 
         One that is in the middle of its work is not ended: it alone can take its hands off the tree. It finds nobody to ask then,
@@ -119,7 +119,7 @@ class Dump:
         """
         self._clear_away()  # before the tree may run: who reads from a connection in repair mode gets an error
         with contextlib.suppress(OSError):  # the unit may be gone
-            self.unit.hold(False)
+            self.unit.thaw()
         with contextlib.suppress(BlockingIOError):  # one that has not begun yet should not begin
             os.read(self._pipes[_FREEZE], 64)
         for pipe in (_FREEZE, _VERDICT):  # its hook may outlive it

@@ -20,8 +20,10 @@ from .._criu import stats
 from .._errors import KupError
 from .._files import make_directory, read_text
 from .._system import filesystems, huge_pages
-from . import checks, criu, page_daemon, page_server, rounds
+from . import checks, page_daemon, rounds
+from .base import Engine
 from .page_daemon import PROGRAM, Server
+from .page_server import ON_DEMAND, PageServerCheckpoint
 
 _FEATURES = ("mem_dirty_track", "uffd-noncoop")
 _OPTIONS = ("CONFIG_MEM_SOFT_DIRTY", "CONFIG_USERFAULTFD")
@@ -29,27 +31,28 @@ _ROUND = 3600  # seconds for one round; the application serves meanwhile
 _ROOM = 1.1  # a round's pages and what describes them
 
 
-def blockers(images, daemon):
-    """See `criu.blockers`."""
-    found = checks.page_daemon(PROGRAM, page_daemon.runs()) if daemon else []
-    for feature in _FEATURES:
-        found += checks.criu_feature(feature, criu_command.check(feature))
-    return found + checks.images_file_system(images, filesystems.of(images).kind)
+class Foam(Engine):
+    """See `base.Engine`."""
+
+    name = "foam"
+    writes_disk_checkpoints = True
+
+    def blockers(self, images, daemon):
+        found = checks.page_daemon(PROGRAM, page_daemon.runs()) if daemon else []
+        for feature in _FEATURES:
+            found += checks.criu_feature(feature, criu_command.check(feature))
+        return found + checks.images_file_system(images, filesystems.of(images).kind)
+
+    def kernel_blockers(self, release, daemon):
+        del daemon
+        return checks.kernel_option(release, read_text(f"/boot/config-{release}", ""), _OPTIONS)
+
+    def checkpoint(self, unit, directory, settings):
+        return FoamCheckpoint(unit, directory, settings)
 
 
-def kernel_blockers(release, daemon):
-    """See `criu.kernel_blockers`."""
-    del daemon
-    return checks.kernel_option(release, read_text(f"/boot/config-{release}", ""), _OPTIONS)
-
-
-packages, stage, images_bytes = criu.packages, criu.stage, criu.images_bytes
-unit_blockers = criu.unit_blockers
-load, seal, give_up = criu.load, criu.seal, criu.give_up
-
-
-class Checkpoint(page_server.Checkpoint):
-    """See `criu.Checkpoint`."""
+class FoamCheckpoint(PageServerCheckpoint):
+    """See `base.Checkpoint`."""
 
     def __init__(self, unit, directory, settings):
         super().__init__(unit, directory, settings)
@@ -58,7 +61,7 @@ class Checkpoint(page_server.Checkpoint):
         self._huge_kib = 0
         self._stored = {}
 
-    def approach(self):
+    def pre_copy(self):
         """Rounds, until the freeze is expected to be as short as wanted, or gets no shorter; one is left for the end."""
         most = int(self.settings["ROUNDS_MAX"])
         if most:
@@ -69,7 +72,7 @@ class Checkpoint(page_server.Checkpoint):
                 break
         return bool(most)
 
-    def approach_again(self):
+    def pre_copy_again(self):
         if int(self.settings["ROUNDS_MAX"]):
             self._round()
 
@@ -110,7 +113,10 @@ class Checkpoint(page_server.Checkpoint):
         self._done.append(rounds.Round(began, time.monotonic() - began, said["pages"], frozen))
 
     def _parent(self, there):
-        """Words that make CRIU leave out what the last round has; ``there``: where the rounds are, from the images."""
+        """Words that make CRIU leave out what the last round has.
+
+        :param there: path of the directory with the rounds, from that of the images.
+        """
         return ["--prev-images-dir", f"{there}/{len(self._done)}"] if self._done else []
 
     def _check_room(self):
@@ -124,19 +130,21 @@ class Checkpoint(page_server.Checkpoint):
                 f"{self.unit.name}; make room or set kup_images_dir."
             )
 
-    def dump_options(self):
+    def start_server(self):
         for path in (self.directory, self._place):
             make_directory(path)
         words = ["--last", "--images-dir", self.directory, *([] if self._done else ["--first"])]
-        self.server = Server(["store", "--store", self._place, *words])
-        return [*self.server.options, "--track-mem", *self._parent("rounds")], [self.server.socket]
+        return Server(["store", "--store", self._place, *words])
 
-    def wait(self, deadline):
-        super().wait(deadline)
+    def parent_options(self):
+        return self._parent("rounds")
+
+    def wait_complete(self, deadline):
+        super().wait_complete(deadline)
         self._stored = self.server.finish()
 
-    def let_go(self):
-        super().let_go()
+    def resume(self):
+        super().resume()
         huge_pages.resume()
 
     def discard(self):
@@ -150,7 +158,7 @@ class Checkpoint(page_server.Checkpoint):
             super().bytes + self._stored["bytes"] + sum(done.pages for done in self._done) * os.sysconf("SC_PAGE_SIZE")
         )
 
-    def told(self):
+    def statistics(self):
         return {
             "rounds": [done.as_dict() for done in self._done],
             "last_pages": self._stored["pages"],
@@ -158,7 +166,7 @@ class Checkpoint(page_server.Checkpoint):
         }
 
     def restore_command(self, pidfile):
-        return [*super().restore_command(pidfile), page_server.ON_DEMAND]
+        return [*super().restore_command(pidfile), ON_DEMAND]
 
     def services(self):
         return self.server_unit(["--store", self._place])

@@ -30,15 +30,15 @@ _RUNS, _PAGES_A_RUN, _PAGE = 50000, 2, 4096
 _LOW, _ALIGNMENT = 4 << 30, 16 << 20
 
 
-def stage(release):
+def prepare(release):
     """Patch the staged kernel ``release`` and have its module; returns whether anything was written.
 
     :raises KupError: the kernel is not as expected, or the module cannot be built.
     """
     directory = kexec.place(release)
-    source = read_text(f"{directory}/staged", "").splitlines()[0]  # the image that was copied, in _kexec.stage
+    source = read_text(f"{directory}/staged", "").splitlines()[0]  # the image that was copied, by `kexec.preserve`
     wanted = f"{source} {kernel_image.code_digest()}"
-    built = kmod.stage(release, directory)
+    built = kmod.provide(release, directory)
     if read_text(f"{directory}/{_IMAGE}.source") == wanted:
         return built
     kernel = kernel_image.read(f"{directory}/vmlinuz")

@@ -53,7 +53,7 @@ def packages(releases):
     return missing + (["make"] if building and not shutil.which("make") else [])
 
 
-def stage(release, directory):
+def provide(release, directory):
     """Have the module for kernel ``release`` in ``directory``; returns whether anything was written.
 
     :raises KupError: it has to be built, and cannot be.

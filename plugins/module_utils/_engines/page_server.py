@@ -8,36 +8,50 @@ that use it have in common.
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import os
 
 from .._errors import KupError
 from .._paths import RUN
-from . import criu, page_daemon, pending_memory
+from . import page_daemon, pending_memory
+from .dump_checkpoint import DumpCheckpoint
 from .page_daemon import PROGRAM
 
 #: CRIU's word for a restore whose pages come when they are needed
 ON_DEMAND = "--lazy-pages"
 
 
-class Checkpoint(criu.Checkpoint):
-    """See `criu.Checkpoint`; `dump_options` has to start ``server``, a `page_daemon.Server`."""
+class PageServerCheckpoint(DumpCheckpoint):
+    """See `base.Checkpoint`. ``server``: the `page_daemon.Server` of the last dump; None before it."""
 
     def __init__(self, unit, directory, settings):
         super().__init__(unit, directory, settings)
         self.server = None
 
-    def begin(self):
-        super().begin()
+    @abc.abstractmethod
+    def start_server(self):
+        """Start the page server for the last dump; returns a `page_daemon.Server`."""
+
+    def parent_options(self):
+        """Words for CRIU's command line that name the images of an earlier dump; empty: there is none."""
+        return []
+
+    def dump_options(self):
+        return [*self.server.options, "--track-mem", *self.parent_options()], [self.server.socket]
+
+    def start(self):
+        self.server = self.start_server()
+        super().start()
         self.server.connected()
 
-    def ready(self, deadline):
+    def wait_ready(self, deadline):
         with self._cause():
-            super().ready(deadline)
+            super().wait_ready(deadline)
 
-    def wait(self, deadline):
+    def wait_complete(self, deadline):
         with self._cause():
-            super().wait(deadline)
+            super().wait_complete(deadline)
 
     @contextlib.contextmanager
     def _cause(self):
@@ -48,11 +62,11 @@ class Checkpoint(criu.Checkpoint):
                 raise
             raise page_daemon.with_cause(self.server, str(error)) from error
 
-    def let_go(self):
+    def resume(self):
         # First: a CRIU that is in the middle of its work ends it then.
         if self.server:
             self.server.end()
-        super().let_go()
+        super().resume()
 
     def server_unit(self, source, needs=""):
         """The service that brings in the memory of a restore on demand, as `services` returns it.

@@ -25,7 +25,9 @@ from .._errors import KupError
 from .._files import make_directory, read_text
 from .._system import memory
 from .._system.units import Unit
-from . import checks, frames, kmod, page_daemon, page_server, swap
+from . import checks, frames, kmod, page_daemon, swap
+from .base import Engine
+from .page_server import ON_DEMAND, PageServerCheckpoint
 
 _FEATURE = "mem_dirty_track"
 _LAZY_FEATURE = "uffd-noncoop"
@@ -42,67 +44,64 @@ _RELATIVE = re.compile(r"^\s*(Memory\w+\s*=\s*[\d.]+%)", re.M)
 _HUGE = "/sys/kernel/mm/transparent_hugepage/hugepages-*/enabled"
 
 
-def blockers(images, daemon):
-    """See `criu.blockers`."""
-    del images  # hardly anything is written there
-    found = checks.machine(os.uname().machine)
-    if daemon:
-        found += checks.page_daemon(page_daemon.PROGRAM, page_daemon.runs())
-    found += checks.unsigned_code(read_text("/sys/kernel/security/lockdown", ""))
-    found += checks.huge_page_size({path.split("/")[-2]: read_text(path, "") for path in sorted(glob.glob(_HUGE))})
-    return found + checks.criu_feature(_FEATURE, command.check(_FEATURE))
+class Ppp(Engine):
+    """See `base.Engine`."""
 
+    name = "ppp"
+    survives_power_cut = False
 
-def kernel_blockers(release, daemon):
-    """See `criu.kernel_blockers`."""
-    found = checks.kernel_too_old(release, kmod.NAME)
-    if not found and daemon:
-        found += checks.kernel_headers(release, kmod.NAME, kmod.headers(release) or kmod.installed(release))
-    return found
+    def blockers(self, images, daemon):
+        del images  # hardly anything is written there
+        found = checks.machine(os.uname().machine)
+        if daemon:
+            found += checks.page_daemon(page_daemon.PROGRAM, page_daemon.runs())
+        found += checks.unsigned_code(read_text("/sys/kernel/security/lockdown", ""))
+        found += checks.huge_page_size({path.split("/")[-2]: read_text(path, "") for path in sorted(glob.glob(_HUGE))})
+        return found + checks.criu_feature(_FEATURE, command.check(_FEATURE))
 
+    def kernel_blockers(self, release, daemon):
+        found = checks.kernel_too_old(release, kmod.NAME)
+        if not found and daemon:
+            found += checks.kernel_headers(release, kmod.NAME, kmod.headers(release) or kmod.installed(release))
+        return found
 
-def unit_blockers(unit):
-    """See `criu.unit_blockers`."""
-    texts = {unit.name: unit.definition(), **unit.slices()}
-    limits = [(where, setting) for where, text in texts.items() for setting in _RELATIVE.findall(text)]
-    return about(checks.relative_memory_limit(limits), unit=unit.name) + swap.blockers(unit)
+    def unit_blockers(self, unit):
+        texts = {unit.name: unit.definition(), **unit.slices()}
+        limits = [(where, setting) for where, text in texts.items() for setting in _RELATIVE.findall(text)]
+        return about(checks.relative_memory_limit(limits), unit=unit.name) + swap.blockers(unit)
 
+    def packages(self, kernels):
+        return kmod.packages(kernels) + ([] if find_spec("elftools") else ["python3-pyelftools"])
 
-def packages(kernels):
-    """See `criu.packages`."""
-    return kmod.packages(kernels) + ([] if find_spec("elftools") else ["python3-pyelftools"])
+    def prepare(self, release):
+        return frames.prepare(release)
 
+    def images_bytes(self, rss, shmem):
+        # Shared memory, what is private of files, CRIU's own description of the rest.
+        return shmem + rss // 32
 
-stage = frames.stage
+    def load(self, record, target):
+        kernels = {record["KERNEL_OLD"], record["KERNEL_NEW"]}
+        word = crash_kernel.words(record, target)
+        resident = sum(Unit(name).rss for name in record.units)
+        return frames.load(
+            target, kernels, resident, word, crash_kernel.piece(kexec.place(record["KERNEL_OLD"])) if word else 0
+        )
 
+    def seal(self, checkpoints):
+        task = 0
+        for each in checkpoints:
+            task = each.record_frames(task)
+        table = frames.complete(sum(each.unit.rss for each in checkpoints))
+        _check_copies(table)
+        for each in checkpoints:
+            each.table = table
 
-def images_bytes(rss, shmem):
-    """See `criu.images_bytes`: shared memory, what is private of files, CRIU's own description of the rest."""
-    return shmem + rss // 32
+    def give_up(self):
+        frames.drop()
 
-
-def load(record, target):
-    """See `criu.load`."""
-    kernels = {record["KERNEL_OLD"], record["KERNEL_NEW"]}
-    word = crash_kernel.words(record, target)
-    resident = sum(Unit(name).rss for name in record.units)
-    return frames.load(
-        target, kernels, resident, word, crash_kernel.piece(kexec.place(record["KERNEL_OLD"])) if word else 0
-    )
-
-
-def seal(parts):
-    """Record the frames of all trees, and complete the table."""
-    task = 0
-    for part in parts:
-        task = part.keep(task)
-    table = frames.complete(sum(part.unit.rss for part in parts))
-    _check_copies(table)
-    for part in parts:
-        part.table = table
-
-
-give_up = frames.drop
+    def checkpoint(self, unit, directory, settings):
+        return PppCheckpoint(unit, directory, settings, is_lazy=_is_lazy(unit, settings))
 
 
 def _check_copies(table):
@@ -116,38 +115,41 @@ def _check_copies(table):
         )
 
 
-class Checkpoint(page_server.Checkpoint):
-    """See `criu.Checkpoint`."""
+def _is_lazy(unit, settings):
+    """Whether the unit's memory is bound when it is needed, not before the unit runs."""
+    wanted = settings["PPP_BIND"]
+    if wanted == "eager" or (wanted != "lazy" and unit.rss < _MUCH):
+        return False
+    kernels = (settings["KERNEL_OLD"], settings["KERNEL_NEW"])  # either may have to restore it
+    return all(command.numbers(kernel)[:2] >= _OLDEST_LAZY for kernel in kernels) and not command.check(_LAZY_FEATURE)
 
-    def __init__(self, unit, directory, settings):
+
+class PppCheckpoint(PageServerCheckpoint):
+    """See `base.Checkpoint`.
+
+    ``table``: what the kernel module says of the complete table of frames, a dict.
+    """
+
+    def __init__(self, unit, directory, settings, is_lazy):
+        """:param is_lazy: whether the memory is bound when it is needed, not before the unit runs."""
         super().__init__(unit, directory, settings)
-        self._lazy = self._is_lazy()
+        self._is_lazy = is_lazy
         self._is_small = False
-        self._kept = {}
+        self._recorded = {}
         self.table = {}
 
-    def _is_lazy(self):
-        """Whether the unit gets its memory when it needs it, and not before it runs."""
-        wanted = self.settings["PPP_BIND"]
-        if wanted == "eager" or (wanted != "lazy" and self.unit.rss < _MUCH):
-            return False
-        kernels = (self.settings["KERNEL_OLD"], self.settings["KERNEL_NEW"])  # either may have to restore it
-        return all(command.numbers(kernel)[:2] >= _OLDEST_LAZY for kernel in kernels) and not command.check(
-            _LAZY_FEATURE
-        )
-
-    def approach(self):
+    def pre_copy(self):
         """What is swapped out comes in now, not while the application stands still; returns whether that took time."""
         return swap.bring_in(self.unit)
 
-    def approach_again(self):
+    def pre_copy_again(self):
         parent = f"{self.directory}/before"
         for path in (self.directory, parent):
             make_directory(path)
         with open(f"{parent}/inventory.img", "wb") as stream:
             stream.write(inventory(int(time.clock_gettime(time.CLOCK_BOOTTIME) * 1e6)))
 
-    def last_look(self):
+    def before_freeze(self):
         unit = Unit(self.unit.name)  # some of its processes may be new
         swap.check(unit)
         # What is not written to from here on, CRIU takes for unchanged since its parent and does not read. The rest it reads for
@@ -158,16 +160,18 @@ class Checkpoint(page_server.Checkpoint):
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended
                 _clear_soft_dirty(process)
 
-    def dump_options(self):
+    def start_server(self):
         self._is_small = _small_pages(self.unit) <= _SMALL
-        words = [*(["--lazy"] if self._lazy else []), *(["--clear-soft-dirty"] if self._is_small else [])]
-        self.server = page_daemon.Server(["record", "--images-dir", self.directory, *words])
-        return [*self.server.options, "--track-mem", "--prev-images-dir", "before"], [self.server.socket]
+        words = [*(["--lazy"] if self._is_lazy else []), *(["--clear-soft-dirty"] if self._is_small else [])]
+        return page_daemon.Server(["record", "--images-dir", self.directory, *words])
 
-    def keep(self, first):
-        """Record the tree's frames; its tasks are named from ``first`` on. Returns the next free name."""
-        self._kept = self.server.finish(f"{first}\n")
-        return first + self._kept["objects"]
+    def parent_options(self):
+        return ["--prev-images-dir", "before"]
+
+    def record_frames(self, first):
+        """Record the tree's frames; its tasks are numbered from ``first`` on. Returns the next free number."""
+        self._recorded = self.server.finish(f"{first}\n")
+        return first + self._recorded["objects"]
 
     # The process stands still until its memory is back. systemd's SIGTERM comes with SIGCONT: it would run without.
     # A closed device policy holds for whoever is in the control group, also for who puts it back.
@@ -181,16 +185,16 @@ DevicePolicy=auto
 DeviceAllow=
 """
 
-    def told(self):
-        return {**self._kept, "table": self.table}
+    def statistics(self):
+        return {**self._recorded, "table": self.table}
 
     def restore_command(self, pidfile):
         # Nothing may run before its memory is back: files/node/restore lets it go on.
-        words = ["--leave-stopped", *([page_server.ON_DEMAND] if self._lazy else [])]
+        words = ["--leave-stopped", *([ON_DEMAND] if self._is_lazy else [])]
         return [*super().restore_command(pidfile), *words]
 
     def services(self):
-        return self.server_unit(["--frames"], needs=kmod.DEVICE) if self._lazy else {}
+        return self.server_unit(["--frames"], needs=kmod.DEVICE) if self._is_lazy else {}
 
 
 def _small_pages(unit):

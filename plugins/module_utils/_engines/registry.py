@@ -2,36 +2,40 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""The memory engines there are: how an application's pages get from one kernel to the other."""
+"""The memory engines, and the choice among them."""
 
 from __future__ import annotations
 
 from .._blocker import Blocked, about, sentences
 from .._errors import KupError
 from .._system import filesystems
-from . import checks, criu, foam, ppp
+from . import checks
+from .criu import Criu
+from .foam import Foam
+from .ppp import Ppp
 
-#: engine → its module
-ENGINES = {"ppp": ppp, "foam": foam, "criu": criu}
+#: name → `Engine`. The order is that of preference for ``auto``.
+ENGINES = {engine.name: engine for engine in (Ppp(), Foam(), Criu())}
 
-# The better one first. Not ppp: after a power cut nothing is left of what it keeps, which is for a person to accept.
-_AUTOMATIC = ("foam", "criu")
+AUTO, NONE = "auto", "none"
 
-AUTO = "auto"
+#: All values of ``kup_engine`` and of ``kup_ppp_disk_checkpoint``.
+NAMES = (AUTO, *ENGINES)
+DISK_CHECKPOINTS = (NONE, *(name for name, engine in ENGINES.items() if engine.writes_disk_checkpoints))
 
 
 def disk_checkpoint(setting):
-    """The engine that a value of kup_ppp_disk_checkpoint names; empty for ``none``."""
-    return "" if setting == "none" else setting
+    """The engine that a value of ``kup_ppp_disk_checkpoint`` names; empty for ``none``."""
+    return "" if setting == NONE else setting
 
 
 def check(name):
-    """Refuse an engine that there is not.
+    """Refuse an unknown engine.
 
     :raises KupError: neither ``auto`` nor an engine.
     """
-    if name not in (AUTO, *ENGINES):
-        raise KupError(f"kup_engine is {name!r}, expected one of {', '.join((AUTO, *ENGINES))}.")
+    if name not in NAMES:
+        raise KupError(f"kup_engine is {name!r}, expected one of {', '.join(NAMES)}.")
 
 
 def choose(name, images, kernels, disk_checkpoint="", daemon=True):
@@ -39,22 +43,28 @@ def choose(name, images, kernels, disk_checkpoint="", daemon=True):
 
     :param images: directory for checkpoint images.
     :param kernels: releases of both kernels.
-    :param disk_checkpoint: the engine of the checkpoint on the disk that ``ppp`` is to have (`disk_checkpoint`), if any.
-    :param daemon: the node's side is installed; before that, a missing page daemon is no blocker.
+    :param disk_checkpoint: the engine of the disk checkpoint that ``ppp`` is to have (`disk_checkpoint`), if any.
+    :param daemon: whether a missing page daemon is a blocker; before its installation it is none.
     :returns: (name, why no better one: sentences).
     :raises Blocked: it cannot work here.
     """
     check(name)
     reasons = []
-    for candidate in [name] if name != AUTO else _AUTOMATIC:
+    automatic = [each for each, engine in ENGINES.items() if engine.survives_power_cut]
+    for candidate in [name] if name != AUTO else automatic:
         found = _blockers(candidate, images, kernels, daemon)
-        if candidate == "ppp" and disk_checkpoint:
+        if takes_disk_checkpoint(candidate) and disk_checkpoint:
             found += _blockers(disk_checkpoint, images, kernels, daemon)
             found += checks.disk_checkpoint_in_memory(images, filesystems.in_memory(images))
         if not found:
             return candidate, sentences(reasons)
         reasons += found
     raise Blocked(reasons)
+
+
+def takes_disk_checkpoint(name):
+    """Whether the engine needs a disk checkpoint beside its own checkpoints to survive a power cut."""
+    return not ENGINES[name].survives_power_cut
 
 
 def _blockers(name, images, kernels, daemon):
@@ -65,11 +75,13 @@ def _blockers(name, images, kernels, daemon):
 
 
 def images_bytes(name, disk_checkpoint, rss, shmem):
-    """Size of all images, about (see `criu.images_bytes`)."""
+    """Estimated size of all images (see `Engine.images_bytes`)."""
     found = ENGINES[name].images_bytes(rss, shmem)
-    return found + (ENGINES[disk_checkpoint].images_bytes(rss, shmem) if name == "ppp" and disk_checkpoint else 0)
+    if takes_disk_checkpoint(name) and disk_checkpoint:
+        found += ENGINES[disk_checkpoint].images_bytes(rss, shmem)
+    return found
 
 
 def packages(name, kernels):
-    """Debian packages that the engine ``name`` lacks for ``kernels`` (releases); what ``auto`` chooses lacks none."""
+    """Debian packages that the engine ``name`` lacks for ``kernels`` (releases); no engine that ``auto`` selects lacks one."""
     return ENGINES[name].packages(kernels) if name in ENGINES else []

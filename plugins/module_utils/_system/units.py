@@ -93,14 +93,21 @@ class Unit:
         """Resident bytes of all processes' shared memory."""
         return sum(process.shmem for process in self.processes)
 
-    def hold(self, held):
-        """Have the kernel keep all processes from running, whatever becomes of who has stopped them; or let them run again.
+    def freeze(self):
+        """Have the kernel keep all processes from running, whatever happens to the program that has stopped them.
 
-        Control groups of version 1 have no such file: nothing is done there.
+        Control groups of version 1 have no freezer of this kind: nothing is done there.
         """
+        self._set_freezer("1")
+
+    def thaw(self):
+        """Undo `freeze`."""
+        self._set_freezer("0")
+
+    def _set_freezer(self, state):
         path = f"{processes.CGROUPS}{self.cgroup}/cgroup.freeze"
         with contextlib.suppress(FileNotFoundError), open(path, "w", encoding="ascii") as stream:
-            stream.write(str(int(held)))
+            stream.write(state)
 
     def definition(self):
         """The unit's own text as systemd reads it: fragment and drop-ins, in order."""

@@ -2,7 +2,7 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""The checkpoints of all units of an update, which belong together: all trees are frozen at once."""
+"""The checkpoints of all units of an update. They belong together: all trees are frozen at once."""
 
 from __future__ import annotations
 
@@ -17,79 +17,95 @@ from .._system import sockets as inet_sockets
 from .._system.units import Unit
 from . import network_lock
 
-#: Seconds for one dump, or for memory to come; a terabyte on a slow disk has no business here.
+#: Seconds for one dump, or for pending memory. An application that needs longer is too large for its disk.
 PATIENCE = 600
 _ACCEPTING = 0.5  # seconds; an application that serves accepts at once
 
 
-def prepare(record, engine, number):
-    """The checkpoint with this ``number`` of each unit of the record, by ``engine``; all units are fit to be moved.
+def create(record, engine, number):
+    """The checkpoint with this ``number`` of each unit of the record, by the engine of this name. Nothing is dumped yet.
 
-    :raises KupError: one is not.
+    :raises KupError: a unit cannot be moved.
     """
     root = f"{record['IMAGES']}/{record['ID']}"
     make_directory(root)
-    kind = registry.ENGINES[engine].Checkpoint
-    parts = [kind(unit, f"{root}/{number}-{unit.name}", record) for unit in map(Unit, record.units)]
-    examine(parts)
-    for part in parts:
-        shutil.rmtree(part.directory, ignore_errors=True)  # of an attempt that was given up
-    return parts
+    chosen = registry.ENGINES[engine]
+    created = [chosen.checkpoint(unit, f"{root}/{number}-{unit.name}", record) for unit in map(Unit, record.units)]
+    examine(created)
+    for each in created:
+        shutil.rmtree(each.directory, ignore_errors=True)  # left by an attempt that was given up
+    return created
 
 
-def begin(parts):
-    """Copy once more, and begin all dumps, up to the freeze. The applications serve on.
+def examine(checkpoints):
+    """Examine each unit as it is now.
 
-    :raises KupError: one cannot be dumped. The caller lets go, then as well.
+    :raises KupError: a unit cannot be moved.
     """
-    for part in parts:
-        part.approach_again()
-    for part in parts:
-        part.begin()
+    for each in checkpoints:
+        unit = each.unit = Unit(each.unit.name)
+        if not unit.active:
+            raise KupError(f"{unit.name} is {unit.properties['ActiveState']}, expected active with a main process.")
+        each.findings = support.examine(unit)
+        if each.findings.problems:
+            raise KupError(each.findings.problems[0].sentence())
+
+
+def pre_copy(checkpoints):
+    """Copy what can be copied while the applications serve.
+
+    :raises KupError: a unit cannot be copied, or cannot be moved any more.
+    """
+    # All of them, also after one that took time.
+    took_time = [each.pre_copy() for each in checkpoints]
+    if any(took_time):
+        examine(checkpoints)
+
+
+def start(checkpoints):
+    """Start all dumps, up to the freeze. The applications serve on.
+
+    :raises KupError: a unit cannot be dumped. The caller resumes all checkpoints, then as well.
+    """
+    for each in checkpoints:
+        each.pre_copy_again()
+    for each in checkpoints:
+        each.start()
     deadline = time.monotonic() + PATIENCE
-    for part in parts:
-        part.ready(deadline)
-    for part in parts:
-        part.last_look()
+    for each in checkpoints:
+        each.wait_ready(deadline)
+    for each in checkpoints:
+        each.before_freeze()
 
 
-def freeze(parts):
-    """Hold packets and dump all units at once; returns with all trees frozen and all images complete. Errors as of `begin`."""
-    network_lock.apply(network_lock.ruleset([socket for part in parts for socket in part.findings.sockets]))
-    _accept_the_last(parts)
-    for part in parts:
-        part.freeze()
+def freeze(checkpoints):
+    """Apply the network lock, then freeze and dump all units at once; returns with complete images. Errors: see `start`."""
+    network_lock.apply(network_lock.ruleset([socket for each in checkpoints for socket in each.findings.sockets]))
+    _await_accepted(checkpoints)
+    for each in checkpoints:
+        each.freeze()
     deadline = time.monotonic() + PATIENCE
-    for part in parts:
-        part.wait(deadline)
+    for each in checkpoints:
+        each.wait_complete(deadline)
 
 
-def _accept_the_last(parts):
-    """Give the applications time to accept what connected just before the hold: CRIU refuses a listener with a queue."""
+def _await_accepted(checkpoints):
+    """Give the applications time to accept the last connections before the network lock: CRIU refuses a listener with a queue."""
     give_up = time.monotonic() + _ACCEPTING
     while time.monotonic() < give_up:
-        sockets = [s for part in parts for p in part.unit.processes for s in inet_sockets.of_process(p)]
+        sockets = [s for each in checkpoints for p in each.unit.processes for s in inet_sockets.of_process(p)]
         if not any(s.waiting for s in sockets if s.listening and s.protocol.startswith("tcp")):
             return
         time.sleep(0.005)  # the application may need this very processor
 
 
-def examine(parts):
-    """Look at each unit as it is now.
-
-    :raises KupError: one cannot be moved.
-    """
-    for part in parts:
-        unit = part.unit = Unit(part.unit.name)
-        if not unit.active:
-            raise KupError(f"{unit.name} is {unit.properties['ActiveState']}, expected active with a main process.")
-        part.findings = support.examine(unit)
-        if part.findings.problems:
-            raise KupError(part.findings.problems[0].sentence())
-
-
-def frozen(parts):
+def frozen(checkpoints):
     """(all internet and unix sockets, ids of all threads) of the frozen trees."""
-    processes = [process for part in parts for process in Unit(part.unit.name).processes]
+    processes = [process for each in checkpoints for process in Unit(each.unit.name).processes]
     sockets = [socket for process in processes for socket in inet_sockets.of_process(process)]
     return sockets, [thread for process in processes for thread in process.threads]
+
+
+def statistics(checkpoints):
+    """What the report says of each unit's memory: dict unit → dict."""
+    return {each.unit.name: each.statistics() for each in checkpoints}

@@ -36,7 +36,7 @@ def depart(record, target, phase):
     number = int(record["CHECKPOINT"] or 0) + 1
     before = record["PHASE"]
     engine = registry.ENGINES[record["ENGINE"]]
-    parts, on_disk = [], None
+    taken, on_disk = [], None
     try:
         pending_memory.wait(checkpoints.PATIENCE)
         if phase == "switching":
@@ -45,58 +45,56 @@ def depart(record, target, phase):
             on_disk = disk_checkpoint.DiskCheckpoint(record, number)
             on_disk.take()
             number += 1
-        parts += checkpoints.prepare(record, record["ENGINE"], number)
+        taken += checkpoints.create(record, record["ENGINE"], number)
         frames = engine.load(record, target)
-        took_time = [part.approach() for part in parts]
-        if any(took_time):
-            checkpoints.examine(parts)  # what was found before has had time to change
-        plan = boot_plan.Plan(number, parts, record, frames)
+        checkpoints.pre_copy(taken)
+        plan = boot_plan.Plan(number, taken, record, frames)
         data = "fresh" if before == "probation" and transaction.forgetful(record) else ""
         os.sync()  # what others have dirtied is written while the applications still serve
-        checkpoints.begin(parts)
+        checkpoints.start(taken)
         timeline.mark("freeze")
-        checkpoints.freeze(parts)
+        checkpoints.freeze(taken)
         timeline.mark("dumped")
-        engine.seal(parts)
-        plan.complete(*checkpoints.frozen(parts))
-        record.update(CHECKPOINT=str(number), BYTES=str(sum(part.bytes for part in parts)))
-        told = {part.unit.name: part.told() for part in parts}
+        engine.seal(taken)
+        plan.complete(*checkpoints.frozen(taken))
+        record.update(CHECKPOINT=str(number), BYTES=str(sum(each.bytes for each in taken)))
+        statistics = checkpoints.statistics(taken)
         if on_disk:
             record.update(DISK_CHECKPOINT=str(on_disk.number))
-            for name, more in on_disk.told.items():
-                told[name]["backstop"] = more
-        write_file(MEMORY, json.dumps(told))
+            for name, more in on_disk.statistics.items():
+                statistics[name]["backstop"] = more
+        write_file(MEMORY, json.dumps(statistics))
         timeline.mark("planned")
         os.sync()
-        for part in parts:
-            part.check()
+        for each in taken:
+            each.check()
         records.advance(record, phase, record["REASON"], data)
         kexec.execute()
     except BaseException as error:
         # The kernel first: files/node/given-up jumps into what is loaded, if this is killed before the record is right.
-        for undo in (kexec.unload, engine.give_up, *(part.let_go for part in parts), network_lock.release):
+        for undo in (kexec.unload, engine.give_up, *(each.resume for each in taken), network_lock.release):
             with contextlib.suppress(KupError, OSError):  # whatever cannot be undone, the rest can
                 undo()
         timeline.mark("given-up")
-        parts += on_disk.parts if on_disk else ()
+        taken += on_disk.checkpoints if on_disk else ()
         # The way back that was given up leaves what there was, and probation needs its checkpoint.
         if before != "probation":
             # First: the disk may be full, and the record needs room.
-            for part in parts:
-                part.discard()
-        ended = _ended(parts)
+            for each in taken:
+                each.discard()
+        ended = _ended(taken)
         reason = f"{error}; that has ended {', '.join(ended)}" if ended else str(error)
         data = "fresh" if ended else "running"
         records.advance(record, before if before in records.RETURNABLE else "aborted", reason, data)
         raise
 
 
-def _ended(parts):
+def _ended(checkpoints):
     """Names of the units that did not survive a dump which was killed: what CRIU had put into a process runs on there, into a trap."""
-    if not any(part.killed for part in parts):
+    if not any(each.killed for each in checkpoints):
         return []
     time.sleep(_LAST_BREATH)
-    return sorted({part.unit.name for part in parts if Unit(part.unit.name).main_pid != part.unit.main_pid})
+    return sorted({each.unit.name for each in checkpoints if Unit(each.unit.name).main_pid != each.unit.main_pid})
 
 
 def obstacle(record, phases):

@@ -41,9 +41,9 @@ def stage(target, units, settings, *, initramfs, owner):
     changed = grub.pin(old)
     engine = registry.ENGINES[settings["ENGINE"]]
     for kernel in (old, target):
-        changed = kexec.stage(kernel, initramfs) or changed
-        changed = engine.stage(kernel) or changed
-    changed = crash_kernel.stage(kexec.place(old)) or changed
+        changed = kexec.preserve(kernel, initramfs) or changed
+        changed = engine.prepare(kernel) or changed
+    changed = crash_kernel.provide_files(kexec.place(old)) or changed
     _drop_other_kernels((old, target))
     fresh = _fresh(target, units, old, settings)
     record = records.load()

@@ -96,16 +96,16 @@ def test_none_where_it_would_take_more_than_half(node, monkeypatch, top, availab
 
 def test_what_it_finds(node):
     place, _files = node
-    assert crash_kernel.stage(str(place))
+    assert crash_kernel.provide_files(str(place))
     line = (place / "crash-cmdline").read_text().split()
     assert line[:3] == ["root=/dev/sda", "rw", "quiet"]
     assert "init=/usr/local/lib/kup/crashed" in line
     assert (place / "memmap" / "1" / "type").read_text() == "Reserved\n"
     assert (place / "memmap" / "1" / "start").read_text() == "0x100000\n"
     assert (place / "window").read_text().startswith("--kexec-syscall --mem-min=0x")
-    assert not crash_kernel.stage(str(place))
+    assert not crash_kernel.provide_files(str(place))
     (place / "cmdline").write_text("root=/dev/sdb\n")
-    assert crash_kernel.stage(str(place))
+    assert crash_kernel.provide_files(str(place))
 
 
 def test_the_commit_disarms_it(node, tmp_path, monkeypatch):

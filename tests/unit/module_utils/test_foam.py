@@ -6,7 +6,7 @@ import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils._blocker import Blocker
 from ansible_collections.kup.fleet.plugins.module_utils._criu import stats
-from ansible_collections.kup.fleet.plugins.module_utils._engines import registry
+from ansible_collections.kup.fleet.plugins.module_utils._engines import base, registry
 from ansible_collections.kup.fleet.plugins.module_utils._engines import rounds as copy_rounds
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._system import smaps
@@ -97,9 +97,12 @@ def test_only_areas_with_huge_pages_are_split():
     assert list(smaps.areas(SMAPS, "AnonHugePages")) == [(0x7F0000000000, 0x7F0000400000, 2048)]
 
 
-class Engine:
-    def __init__(self, *blockers, kernels=()):
-        self._blockers, self._kernels = list(blockers), kernels
+class Fake(base.Engine):
+    def __init__(self, *blockers, kernels=(), survives_power_cut=True):
+        self._blockers, self._kernels, self.survives_power_cut = list(blockers), kernels, survives_power_cut
+
+    def checkpoint(self, unit, directory, settings):
+        raise NotImplementedError
 
     def blockers(self, images, daemon):
         return self._blockers
@@ -115,24 +118,23 @@ NO = Blocker("no", "It", "cannot", "do")
 def engines(monkeypatch):
     def have(**found):
         monkeypatch.setattr(registry, "ENGINES", found)
-        monkeypatch.setattr(registry, "_AUTOMATIC", tuple(found))
 
     return have
 
 
 def test_auto_takes_the_first_that_works_and_says_why_no_better_one(engines):
-    engines(foam=Engine(NO), criu=Engine())
+    engines(foam=Fake(NO), criu=Fake())
     assert registry.choose("auto", "/images", ("6.12", "7.2")) == ("criu", ["Engine foam: It cannot; do."])
 
 
 def test_an_engine_must_work_on_both_kernels(engines):
-    engines(foam=Engine(kernels=("7.2",)), criu=Engine())
+    engines(foam=Fake(kernels=("7.2",)), criu=Fake())
     chosen, reasons = registry.choose("auto", "/images", ("6.12", "7.2"))
     assert (chosen, reasons) == ("criu", ["Engine foam: Kernel 7.2 lacks it; do."])
 
 
 def test_the_disk_checkpoint_must_work_as_well(engines):
-    engines(ppp=Engine(), foam=Engine(NO))
+    engines(ppp=Fake(survives_power_cut=False), foam=Fake(NO))
     assert registry.choose("ppp", "/images", ()) == ("ppp", [])
     with pytest.raises(KupError, match=r"^Engine foam: It cannot; do\.$"):
         registry.choose("ppp", "/images", (), disk_checkpoint="foam")
@@ -147,6 +149,6 @@ def test_room_for_images_is_what_the_engine_writes(engine, disk_checkpoint, most
 
 
 def test_an_engine_that_was_asked_for_is_used_or_refused(engines):
-    engines(foam=Engine(NO), criu=Engine())
+    engines(foam=Fake(NO), criu=Fake())
     with pytest.raises(KupError, match="Engine foam: It cannot; do."):
         registry.choose("foam", "/images", ())

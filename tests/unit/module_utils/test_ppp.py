@@ -13,6 +13,8 @@ from ansible_collections.kup.fleet.plugins.module_utils._engines import kmod as 
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._system import memory
 
+ENGINE = ppp.Ppp()
+
 
 def test_the_parent_is_an_inventory_without_pages():
     image = ppp.inventory(300)
@@ -24,7 +26,7 @@ def test_the_parent_is_an_inventory_without_pages():
 
 @pytest.mark.parametrize(("release", "fits"), [("6.1.0-44-amd64", True), ("5.10.0-30-amd64", False), ("7.2.1", True)])
 def test_kernels_that_the_module_knows(release, fits):
-    assert (not ppp.kernel_blockers(release, daemon=False)) == fits
+    assert (not ENGINE.kernel_blockers(release, daemon=False)) == fits
 
 
 @pytest.fixture(autouse=True)
@@ -34,13 +36,13 @@ def no_module(monkeypatch):
 
 def test_a_kernel_without_headers(monkeypatch):
     monkeypatch.setattr(ppp_module, "headers", lambda release: release != "7.2.1-cloud-amd64")
-    assert ppp.kernel_blockers("6.12.1-cloud-amd64", daemon=True) == []
-    assert ppp.kernel_blockers("7.2.1-cloud-amd64", daemon=False) == []
-    (blocker,) = ppp.kernel_blockers("7.2.1-cloud-amd64", daemon=True)
+    assert ENGINE.kernel_blockers("6.12.1-cloud-amd64", daemon=True) == []
+    assert ENGINE.kernel_blockers("7.2.1-cloud-amd64", daemon=False) == []
+    (blocker,) = ENGINE.kernel_blockers("7.2.1-cloud-amd64", daemon=True)
     assert (blocker.code, blocker.object) == ("kernel-headers", "Kernel 7.2.1-cloud-amd64")
     assert blocker.sentence().endswith("install linux-headers-7.2.1-cloud-amd64.")
     monkeypatch.setattr(ppp_module, "installed", lambda release: "/lib/modules/x.ko")
-    assert ppp.kernel_blockers("7.2.1-cloud-amd64", daemon=True) == []
+    assert ENGINE.kernel_blockers("7.2.1-cloud-amd64", daemon=True) == []
     assert ppp_module.packages(["7.2.1-cloud-amd64"]) == []
 
 
@@ -53,8 +55,8 @@ def test_packages_are_asked_for_by_this_engine_only(monkeypatch):
 
 
 def test_auto_does_not_take_what_a_power_cut_loses():
-    assert "ppp" not in registry._AUTOMATIC
-    assert set(registry._AUTOMATIC) < set(registry.ENGINES)
+    assert not ENGINE.survives_power_cut
+    assert registry.ENGINES["foam"].survives_power_cut and registry.ENGINES["criu"].survives_power_cut
 
 
 @pytest.fixture
@@ -141,17 +143,17 @@ def test_the_module_is_built_again_only_if_something_has_changed(monkeypatch, tm
 
     monkeypatch.setattr(ppp_module, "SOURCE", str(source))
     monkeypatch.setattr(ppp_module, "run", make)
-    assert ppp_module.stage("7.2.1", str(place))
-    assert not ppp_module.stage("7.2.1", str(place))
+    assert ppp_module.provide("7.2.1", str(place))
+    assert not ppp_module.provide("7.2.1", str(place))
     (source / "main.c").write_text("two")
-    assert ppp_module.stage("7.2.1", str(place))
+    assert ppp_module.provide("7.2.1", str(place))
     assert made == ["KERNEL=7.2.1"] * 2
     assert (place / "kup_ppp.ko").read_text() == "module"
     # One that is installed is not built.
     (tmp_path / "dkms.ko").write_text("installed")
     monkeypatch.setattr(ppp_module, "installed", lambda release: str(tmp_path / "dkms.ko"))
-    assert ppp_module.stage("7.2.1", str(place))
-    assert not ppp_module.stage("7.2.1", str(place))
+    assert ppp_module.provide("7.2.1", str(place))
+    assert not ppp_module.provide("7.2.1", str(place))
     assert (place / "kup_ppp.ko").read_text() == "installed"
     assert len(made) == 2
 
@@ -196,7 +198,7 @@ def test_who_gets_memory_when_it_needs_it(monkeypatch, wanted, mib, kernels, com
     monkeypatch.setattr(ppp.command, "check", lambda feature: complaint)
     unit = types.SimpleNamespace(name="cache.service", rss=mib << 20)
     settings = {"PPP_BIND": wanted, "KERNEL_OLD": kernels[0], "KERNEL_NEW": kernels[1]}
-    part = ppp.Checkpoint(unit, "/images", settings)
+    part = ENGINE.checkpoint(unit, "/images", settings)
     text = "".join(part.services().values())
     assert ("serve --frames" in text) == lazy
     # After a cold start there is nothing to serve, and nobody is to start it again and again.
@@ -217,7 +219,7 @@ def test_limits_that_are_a_share_of_the_memory_are_refused(monkeypatch):
     unit = types.SimpleNamespace(
         name="a.service", definition=lambda: text, slices=lambda: {"b.slice": "MemoryMax=90%\n"}
     )
-    found = ppp.unit_blockers(unit)
+    found = ENGINE.unit_blockers(unit)
     assert [(blocker.code, blocker.unit, blocker.object) for blocker in found] == [
         ("relative-memory-limit", "a.service", "MemoryMax=50% in a.service"),
         ("relative-memory-limit", "a.service", "MemorySwapMax = 12.5% in a.service"),
@@ -228,7 +230,7 @@ def test_limits_that_are_a_share_of_the_memory_are_refused(monkeypatch):
 def test_swapped_pages_without_room_are_refused(monkeypatch):
     monkeypatch.setattr(ppp.swap, "blockers", lambda unit: [f"No room for {unit.name}."])
     unit = types.SimpleNamespace(name="a.service", definition=lambda: "", slices=dict)
-    assert ppp.unit_blockers(unit) == ["No room for a.service."]
+    assert ENGINE.unit_blockers(unit) == ["No room for a.service."]
 
 
 @pytest.mark.parametrize(("huge", "late"), [(800, True), (750, False), (0, False)])
@@ -247,9 +249,9 @@ def test_soft_dirty_bits_are_cleared_in_the_freeze_where_page_tables_are_small(m
     (tmp_path / "smaps_rollup").write_text(f"10-20 ---p [rollup]\n{lines}")
     unit = types.SimpleNamespace(name="cache.service", rss=0, processes=[process])
     monkeypatch.setattr(ppp, "Unit", lambda name: unit)
-    part = ppp.Checkpoint(unit, "/images", {"PPP_BIND": "eager", "KERNEL_OLD": "6.12.1", "KERNEL_NEW": "7.2.1"})
-    part.dump_options()
-    part.last_look()
+    part = ENGINE.checkpoint(unit, "/images", {"PPP_BIND": "eager", "KERNEL_OLD": "6.12.1", "KERNEL_NEW": "7.2.1"})
+    part.start_server()
+    part.before_freeze()
     assert started == [["record", "--images-dir", "/images", *(["--clear-soft-dirty"] if late else [])]]
     # Else while the application serves.
     assert (tmp_path / "clear_refs").exists() != late

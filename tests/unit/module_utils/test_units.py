@@ -1,4 +1,4 @@
-"""The kernel is told to hold a unit's processes, where it can be told."""
+"""The cgroup freezer of a unit, where there is one."""
 
 import pytest
 
@@ -15,16 +15,17 @@ def unit(tmp_path, monkeypatch):
     return found, tmp_path / found.cgroup[1:] / "cgroup.freeze"
 
 
-@pytest.mark.parametrize("held", [True, False])
-def test_processes_are_held_and_let_go(unit, held):
+def test_processes_are_frozen_and_thawed(unit):
     found, switch = unit
     switch.write_text("")
-    found.hold(held)
-    assert switch.read_text() == str(int(held))
+    found.freeze()
+    assert switch.read_text() == "1"
+    found.thaw()
+    assert switch.read_text() == "0"
 
 
 def test_without_such_a_file_nothing_is_done(tmp_path, unit):
     found, switch = unit
     switch.parent.rmdir()
-    found.hold(True)
+    found.freeze()
     assert not list(tmp_path.rglob("cgroup.freeze"))
