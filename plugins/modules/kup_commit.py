@@ -64,7 +64,7 @@ record:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
-from ansible_collections.kup.fleet.plugins.module_utils._update import lock, transaction
+from ansible_collections.kup.fleet.plugins.module_utils._update import commit, leftovers, lock
 from ansible_collections.kup.fleet.plugins.module_utils._update import record as records
 
 
@@ -75,10 +75,10 @@ def apply(state, owner, check_mode):
         record = records.load()
         records.claim(record, owner)
         if state == "committed":
-            return transaction.commit(dry=check_mode)
+            return commit.commit(dry=check_mode)
         if state == "forgotten":
-            return transaction.forget(record, dry=check_mode)
-        return transaction.clean_up(record, dry=check_mode)
+            return leftovers.uninstall(record, dry=check_mode)
+        return leftovers.clean_up(record, dry=check_mode)
 
 
 def main():

@@ -143,7 +143,7 @@ from ansible_collections.kup.fleet.plugins.module_utils._boot import kernels as 
 from ansible_collections.kup.fleet.plugins.module_utils._engines import registry
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._system import units
-from ansible_collections.kup.fleet.plugins.module_utils._update import lock, transaction
+from ansible_collections.kup.fleet.plugins.module_utils._update import lock, staging
 from ansible_collections.kup.fleet.plugins.module_utils._update import record as records
 
 # Options that the record keeps as they are, under the same names.
@@ -162,9 +162,9 @@ def stage(wanted, check_mode):
     }
     plan = (wanted["kernel"], [units.full_name(name) for name in wanted["units"]], settings)
     if check_mode:
-        return not transaction.is_staged(*plan, owner=wanted["run_id"]), reasons
+        return not staging.is_staged(*plan, owner=wanted["run_id"]), reasons
     with lock.exclusive():
-        return transaction.stage(*plan, initramfs=wanted["initramfs"], owner=wanted["run_id"]), reasons
+        return staging.stage(*plan, initramfs=wanted["initramfs"], owner=wanted["run_id"]), reasons
 
 
 def main():

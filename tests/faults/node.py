@@ -23,7 +23,9 @@ sys.path.insert(0, "/usr/local/lib/kup")
 from kup import _errors
 from kup._boot import kernels
 from kup._engines import pending_memory
-from kup._update import gate, lock, service, transaction, unit_names, watch
+from kup._update import commit as probation_end
+from kup._update import gate, lock, service, staging, unit_names, watch
+from kup._update import leftovers as update_leftovers
 from kup._update import record as records
 
 UNIT = "patterns.service"
@@ -75,7 +77,7 @@ def stage(engine, kernel, watch_interval):
             "PPP_DISK_CHECKPOINT": disk_checkpoint,
             "WATCH_INTERVAL": watch_interval,
         }
-        transaction.stage(kernel, [UNIT], settings, initramfs="auto", owner=OWNER)
+        staging.stage(kernel, [UNIT], settings, initramfs="auto", owner=OWNER)
         watch.keep(CHECKS)
 
 
@@ -96,7 +98,7 @@ def commit():
         service.go_back(" ".join(failures))
         return
     with lock.exclusive():
-        transaction.commit()
+        probation_end.commit()
 
 
 def leftovers():
@@ -104,7 +106,9 @@ def leftovers():
     with contextlib.suppress(_errors.KupError), lock.exclusive():
         record = records.load()
         # What could not be brought back, or was cut off, is kept for a person, who has seen enough of it.
-        (transaction.forget if record["PHASE"] in ("failed", "checkpointing") else transaction.clean_up)(record)
+        (update_leftovers.uninstall if record["PHASE"] in ("failed", "checkpointing") else update_leftovers.clean_up)(
+            record
+        )
     return list(facts())
 
 

@@ -35,7 +35,7 @@ class DiskCheckpoint:
             each.keeps_connections = False
         with undo.Stack() as undos:
             undos.push_undo(network_lock.release)  # last
-            for each in self.checkpoints:
+            for each in reversed(self.checkpoints):
                 undos.push_undo(each.resume)
             checkpoints.pre_copy(self.checkpoints)
             plan = boot_plan.Plan(self.number, self.checkpoints, self._record)

@@ -104,6 +104,12 @@ def started_anew(unit):
     return unit.properties["NRestarts"] != "0" or unit.properties["ActiveState"] == "failed"
 
 
+def lost_state(record):
+    """Names of the record's units on probation that have lost state which was brought back: a list."""
+    found = [Unit(name) for name in record.units]
+    return [unit.name for unit in found if pending_memory.lost(unit.name) or started_anew(unit)]
+
+
 def _unit(name):
     unit = Unit(name)
     if not unit.active:

@@ -49,7 +49,7 @@ def go_back(reason, owner="", committed=False):
     with lock.exclusive():
         record = records.take(owner) if owner else records.load()
     verb, phases = ("return", records.RETURNABLE) if committed else ("fallback", records.UNDECIDED)
-    sentence = switch.obstacle(record, phases)
+    sentence = switch.blocker(record, phases)
     if sentence:
         raise KupError(sentence)
     start(unit_names.FALLBACK, [verb, reason])

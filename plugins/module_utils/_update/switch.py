@@ -2,15 +2,14 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""Freeze, dump, write the transaction, kexec: the local chain from a running application to the next kernel.
+"""Freeze, dump, record, kexec: the way from running applications to the next kernel, on the node alone.
 
-The same chain leads to the new kernel and back to the old one. Until the jump everything can be taken back: CRIU holds
-the frozen trees in its post-dump stage and lets them run again when told so.
+The same steps lead to the new kernel and back to the old one. Until the kexec everything can be undone: CRIU holds the frozen trees
+in its post-dump stage, and resumes them when it is told to.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import time
@@ -21,86 +20,138 @@ from .._errors import KupError
 from .._files import write_file
 from .._paths import MEMORY
 from .._system.units import Unit
-from . import boot_plan, checkpoints, disk_checkpoint, network_lock, timeline, transaction
+from . import boot_plan, checkpoints, disk_checkpoint, gate, leftovers, network_lock, timeline, undo
 from . import record as records
 
-_LAST_BREATH = 1  # seconds in which systemd hears of a process that has ended
+_LAST_BREATH = 1  # seconds in which systemd notices that a process has ended
 
 
 def depart(record, target, phase):
     """Take the record's units to kernel ``target``; returns only by raising.
 
     :param phase: the record's phase once the checkpoint is complete (``switching`` or ``returning``).
-    :raises KupError: it was given up; the applications run on as before, on this kernel.
+    :raises KupError: the switch was given up; the applications run on as before, on this kernel.
     """
-    number = int(record["CHECKPOINT"] or 0) + 1
-    before = record["PHASE"]
-    engine = registry.ENGINES[record["ENGINE"]]
-    taken, on_disk = [], None
+    attempt = _Attempt(record, target, phase)
     try:
+        with undo.Stack() as undos:
+            attempt.push_undos(undos)
+            attempt.run()
+    except BaseException as error:  # whatever it was: the applications run again, and the record has to say so
+        attempt.note_failure(error)
+        raise
+
+
+class _Attempt:
+    """One attempt of `depart`."""
+
+    def __init__(self, record, target, phase):
+        self._record, self._target, self._phase = record, target, phase
+        self._before = record["PHASE"]
+        self._engine = registry.ENGINES[record["ENGINE"]]
+        self._checkpoints, self._disk_checkpoint = [], None
+
+    def push_undos(self, undos):
+        """Push what undoes `run`, however far it came. The undo steps run from the last line here to the first."""
+        # After the trees: a packet must not meet a connection in repair mode.
+        undos.push_undo(network_lock.release)
+        undos.push_undo(self._resume)
+        undos.push_undo(self._engine.give_up)
+        # First: if this process is killed before the record is right, the switch clean-up (files/node) jumps into a loaded kernel.
+        undos.push_undo(kexec.unload)
+
+    def _resume(self):
+        for each in self._checkpoints:
+            undo.attempt(each.resume)
+
+    def run(self):
+        """Do all steps."""
         pending_memory.wait(checkpoints.PATIENCE)
-        if phase == "switching":
-            records.advance(record, "checkpointing")
-        if record["PPP_DISK_CHECKPOINT"] and before != "probation":  # which has one
-            on_disk = disk_checkpoint.DiskCheckpoint(record, number)
-            on_disk.take()
-            number += 1
-        taken += checkpoints.create(record, record["ENGINE"], number)
-        frames = engine.load(record, target)
-        checkpoints.pre_copy(taken)
-        plan = boot_plan.Plan(number, taken, record, frames)
-        data = "fresh" if before == "probation" and transaction.forgetful(record) else ""
-        os.sync()  # what others have dirtied is written while the applications still serve
-        checkpoints.start(taken)
+        if self._phase == "switching":
+            records.advance(self._record, "checkpointing")
+        number = self._take_disk_checkpoint(int(self._record["CHECKPOINT"] or 0) + 1)
+        plan = self._prepare(number)
+        data = "fresh" if self._before == "probation" and gate.lost_state(self._record) else ""
+        os.sync()  # what other programs have dirtied is written while the applications still serve
+        self._freeze(plan)
+        self._describe(number)
+        os.sync()
+        # After all that took time, and before the record says so: the dumps are still the state of the applications.
+        for each in self._checkpoints:
+            each.check()
+        records.advance(self._record, self._phase, self._record["REASON"], data)
+        kexec.execute()
+
+    def _take_disk_checkpoint(self, number):
+        """Take the disk checkpoint with this ``number``, if there is to be one; returns the next free number."""
+        if not self._record["PPP_DISK_CHECKPOINT"] or self._before == "probation":  # which has one
+            return number
+        self._disk_checkpoint = disk_checkpoint.DiskCheckpoint(self._record, number)
+        self._disk_checkpoint.take()
+        return number + 1
+
+    def _prepare(self, number):
+        """Load the kernel, copy what can be copied before the freeze, and begin the boot plan."""
+        self._checkpoints += checkpoints.create(self._record, self._record["ENGINE"], number)
+        frames = self._engine.load(self._record, self._target)
+        checkpoints.pre_copy(self._checkpoints)
+        return boot_plan.Plan(number, self._checkpoints, self._record, frames)
+
+    def _freeze(self, plan):
+        """Freeze and dump all units, and complete the boot plan."""
+        checkpoints.start(self._checkpoints)
         timeline.mark("freeze")
-        checkpoints.freeze(taken)
+        checkpoints.freeze(self._checkpoints)
         timeline.mark("dumped")
-        engine.seal(taken)
-        plan.complete(*checkpoints.frozen(taken))
-        record.update(CHECKPOINT=str(number), BYTES=str(sum(each.bytes for each in taken)))
-        statistics = checkpoints.statistics(taken)
-        if on_disk:
-            record.update(DISK_CHECKPOINT=str(on_disk.number))
-            for name, more in on_disk.statistics.items():
+        self._engine.seal(self._checkpoints)
+        plan.complete(*checkpoints.frozen(self._checkpoints))
+
+    def _describe(self, number):
+        """Name the checkpoints in the record (not saved), and write what the report says of them."""
+        self._record.update(CHECKPOINT=str(number), BYTES=str(sum(each.bytes for each in self._checkpoints)))
+        statistics = checkpoints.statistics(self._checkpoints)
+        if self._disk_checkpoint:
+            self._record.update(DISK_CHECKPOINT=str(self._disk_checkpoint.number))
+            for name, more in self._disk_checkpoint.statistics.items():
                 statistics[name]["backstop"] = more
         write_file(MEMORY, json.dumps(statistics))
         timeline.mark("planned")
-        os.sync()
-        for each in taken:
-            each.check()
-        records.advance(record, phase, record["REASON"], data)
-        kexec.execute()
-    except BaseException as error:
-        # The kernel first: files/node/given-up jumps into what is loaded, if this is killed before the record is right.
-        for undo in (kexec.unload, engine.give_up, *(each.resume for each in taken), network_lock.release):
-            with contextlib.suppress(KupError, OSError):  # whatever cannot be undone, the rest can
-                undo()
+
+    def note_failure(self, error):
+        """Record that the switch was given up because of ``error``; everything is undone already."""
         timeline.mark("given-up")
-        taken += on_disk.checkpoints if on_disk else ()
-        # The way back that was given up leaves what there was, and probation needs its checkpoint.
-        if before != "probation":
-            # First: the disk may be full, and the record needs room.
+        taken = self._checkpoints + (self._disk_checkpoint.checkpoints if self._disk_checkpoint else [])
+        # A way back that was given up leaves everything as it was, and probation needs its checkpoint.
+        if self._before != "probation":
+            # Before the record, which needs disk space: the disk may be full.
             for each in taken:
                 each.discard()
         ended = _ended(taken)
         reason = f"{error}; that has ended {', '.join(ended)}" if ended else str(error)
         data = "fresh" if ended else "running"
-        records.advance(record, before if before in records.RETURNABLE else "aborted", reason, data)
-        raise
+        records.advance(self._record, phase_after_failure(self._before), reason, data)
+
+
+def phase_after_failure(before):
+    """The record's phase after a switch that was given up, from its phase ``before`` the switch.
+
+    A failed way back leaves the node where it was; a failed update is over.
+    """
+    return before if before in records.RETURNABLE else "aborted"
 
 
 def _ended(checkpoints):
-    """Names of the units that did not survive a dump which was killed: what CRIU had put into a process runs on there, into a trap."""
+    """Names of the units that did not survive a dump which was killed: the code that CRIU had put into a process traps there."""
     if not any(each.killed for each in checkpoints):
         return []
     time.sleep(_LAST_BREATH)
     return sorted({each.unit.name for each in checkpoints if Unit(each.unit.name).main_pid != each.unit.main_pid})
 
 
-def obstacle(record, phases):
+def blocker(record, phases):
     """Why this node cannot go back to its old kernel: a sentence, or None.
 
-    :param phases: those that it may be left from, `record.UNDECIDED` or `record.RETURNABLE`.
+    :param phases: the phases with a way back, `record.UNDECIDED` or `record.RETURNABLE`.
     """
     running = kernels.running()
     if record["PHASE"] not in phases or record["KERNEL_NEW"] != running:
@@ -110,33 +161,45 @@ def obstacle(record, phases):
         )
     preserved = f"{kexec.place(record['KERNEL_OLD'])}/staged"
     if not os.path.exists(preserved):
-        return f"The kernel {record['KERNEL_OLD']} is preserved no more ({preserved} expected); update the node to it instead."
+        return (
+            f"The kernel {record['KERNEL_OLD']} is not preserved any more ({preserved} expected); "
+            "update the node to that kernel instead."
+        )
     return None
 
 
 def go_back(reason, phases):
-    """Fall back with a new checkpoint.
+    """Take the units back to the old kernel, with a new checkpoint.
 
-    :param phases: see `obstacle`.
+    :param phases: see `blocker`.
     :raises KupError: there is no way back, or it was given up; the applications run on as before, on this kernel.
     """
     record = records.load()
-    sentence = obstacle(record, phases)
+    sentence = blocker(record, phases)
     if sentence:
         raise KupError(sentence)
     kexec.unload()
-    committed = record["PHASE"] == "committed"
-    default = grub.remember() if committed else None
+    if record["PHASE"] == "committed":
+        _leave_committed(record, reason)
+    else:
+        _return(record, reason)
+
+
+def _leave_committed(record, reason):
+    """`_return` from a committed kernel, whose default the boot loader has already."""
+    default = grub.remember()
     try:
-        if committed:
-            record["DISK_CHECKPOINT"] = ""  # it went with the images
-            grub.pin(record["KERNEL_OLD"])  # who restores if the power fails on the way
-        record["REASON"] = records.one_line(reason)
-        records.save(record)
-        depart(record, record["KERNEL_OLD"], "returning")
+        record["DISK_CHECKPOINT"] = ""  # removed with the images
+        grub.pin(record["KERNEL_OLD"])  # which restores if the power fails on the way
+        _return(record, reason)
     except BaseException as error:
-        if committed:
-            grub.recall(default)
-            records.advance(record, "committed", str(error))
-            transaction.clean_up(record)
+        grub.recall(default)
+        records.advance(record, "committed", str(error))
+        leftovers.clean_up(record)
         raise
+
+
+def _return(record, reason):
+    record["REASON"] = records.one_line(reason)
+    records.save(record)
+    depart(record, record["KERNEL_OLD"], "returning")

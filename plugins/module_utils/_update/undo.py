@@ -16,9 +16,10 @@ class Stack(contextlib.ExitStack):
 
     def push_undo(self, undo):
         """Have ``undo`` called at the end. An undo that fails does not keep the others from being called."""
-        self.callback(_attempt, undo)
+        self.callback(attempt, undo)
 
 
-def _attempt(undo):
+def attempt(undo):
+    """Call ``undo``; an error of it is dropped."""
     with contextlib.suppress(KupError, OSError):
         undo()
