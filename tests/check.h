@@ -6,12 +6,12 @@
 #include <stdlib.h>
 
 /* A program under test ends where something is not so, also under a fuzzer. */
-#define CHECK(what)                                                                                                        \
-	do {                                                                                                                   \
-		if (!(what)) {                                                                                                     \
-			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #what);                                             \
-			abort();                                                                                                       \
-		}                                                                                                                  \
+#define CHECK(what)                                                                        \
+	do {                                                                               \
+		if (!(what)) {                                                             \
+			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #what); \
+			abort();                                                           \
+		}                                                                          \
 	} while (0)
 
 #endif

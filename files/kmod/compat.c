@@ -23,7 +23,8 @@ static int find_lookup(void)
 	int error = register_kprobe(&probe);
 
 	if (error) {
-		pr_err("no kprobe on kallsyms_lookup_name (%d), expected a kernel with CONFIG_KPROBES and without lockdown\n", error);
+		pr_err("no kprobe on kallsyms_lookup_name (%d), expected a kernel with CONFIG_KPROBES and without lockdown\n",
+		       error);
 		return error;
 	}
 	/* Behind an ENDBR, where there is one: a direct call does not need it. */
@@ -46,12 +47,14 @@ static void *find(const char *name, const char *other)
 #define STRING_(name) #name
 #define STRING(name) STRING_(name)
 
+/* clang-format off */
 #define UPDATE(call, name, other) ({				\
 	void *found_ = find(name, other);			\
 	if (found_)						\
 		static_call_update(call, found_);		\
 	found_ ? 0 : -ENOENT;					\
 })
+/* clang-format on */
 
 #ifdef KUP_HAS_USERFAULTFD
 static const struct file_operations *userfaultfd_operations;

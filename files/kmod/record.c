@@ -432,8 +432,7 @@ int kup_record(struct kup_session *session, struct kup_ppp_record *record)
 	record->failed_end = 0;
 	if (IS_ERR(ranges))
 		return PTR_ERR(ranges);
-	if (record->task < session->last_task ||
-	    (record->task == session->last_task && ranges[0].start < session->last_end)) {
+	if (record->task < session->last_task || (record->task == session->last_task && ranges[0].start < session->last_end)) {
 		kvfree(ranges);
 		return -EINVAL;
 	}

@@ -39,8 +39,20 @@ struct arguments {
 };
 
 /* getopt_long() returns an option's index in these two lists, plus one. */
-enum { OPTION_STORE, OPTION_IMAGES, OPTION_SOCKET, OPTION_JOURNAL, OPTION_AFTER, OPTION_FIRST, OPTION_LAST, OPTION_FRAMES, OPTION_LAZY,
-       OPTION_CLEAR_SOFT_DIRTY, OPTION_SOCKET_FD, OPTION_KEEP_OUT };
+enum {
+	OPTION_STORE,
+	OPTION_IMAGES,
+	OPTION_SOCKET,
+	OPTION_JOURNAL,
+	OPTION_AFTER,
+	OPTION_FIRST,
+	OPTION_LAST,
+	OPTION_FRAMES,
+	OPTION_LAZY,
+	OPTION_CLEAR_SOFT_DIRTY,
+	OPTION_SOCKET_FD,
+	OPTION_KEEP_OUT
+};
 
 static const struct option long_options[] = {
 	{ "store", required_argument, NULL, OPTION_STORE + 1 },
@@ -71,8 +83,10 @@ static int parse_socket_fd(struct arguments *arguments)
 
 static int parse_option(int option, struct arguments *arguments)
 {
-	const char **const texts[] = { &arguments->store, &arguments->images, &arguments->socket, &arguments->journal, &arguments->after };
-	bool *const flags[] = { &arguments->first, &arguments->last, &arguments->frames, &arguments->lazy, &arguments->clear_soft_dirty };
+	const char **const texts[] = { &arguments->store, &arguments->images, &arguments->socket, &arguments->journal,
+				       &arguments->after };
+	bool *const flags[] = { &arguments->first, &arguments->last, &arguments->frames, &arguments->lazy,
+				&arguments->clear_soft_dirty };
 
 	if (option == OPTION_SOCKET_FD)
 		return parse_socket_fd(arguments);

@@ -28,7 +28,7 @@ struct parameters {
 	uint32_t zero;
 };
 
-__attribute__((section(".parameters"), used)) static volatile const struct parameters parameters = {.magic = "KUPboot1"};
+__attribute__((section(".parameters"), used)) static volatile const struct parameters parameters = { .magic = "KUPboot1" };
 
 extern char image_start[] __attribute__((visibility("hidden")));
 

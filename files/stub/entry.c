@@ -13,8 +13,8 @@
 #define KERNEL_MAP 0xffffffff80000000ull
 
 /* KERN_SOH and the level, as in include/linux/kern_levels.h */
-#define INFO "\001" "6"
-#define ERROR "\001" "3"
+#define INFO "\0016"
+#define ERROR "\0013"
 
 /* Read and written by plugins/module_utils/_image/patch.py: signed distances from the start of this block. */
 struct parameters {
@@ -40,7 +40,7 @@ __asm__(".pushsection .jump, \"ax\"\n"
 /* By the linker script: the end of all of this. */
 extern char blob_end[];
 
-__attribute__((section(".parameters"), used)) static volatile const struct parameters parameters = {.magic = "KUPstub1"};
+__attribute__((section(".parameters"), used)) static volatile const struct parameters parameters = { .magic = "KUPstub1" };
 
 static void *symbol(int32_t distance)
 {
@@ -49,9 +49,9 @@ static void *symbol(int32_t distance)
 
 static void pages_entry(uint64_t start, uint64_t end, int nid)
 {
-	struct pages pages = {.memblock = symbol(parameters.memblock),
-			      .vmemmap = *(char **)symbol(parameters.vmemmap_base),
-			      .initialise = (void (*)(uint64_t, uint64_t, int))symbol(parameters.initialise)};
+	struct pages pages = { .memblock = symbol(parameters.memblock),
+			       .vmemmap = *(char **)symbol(parameters.vmemmap_base),
+			       .initialise = (void (*)(uint64_t, uint64_t, int))symbol(parameters.initialise) };
 
 	initialise_pages(&pages, start, end, nid);
 }

@@ -80,7 +80,7 @@ struct cursor {
 
 static struct cursor first_run(const struct kup_table *table)
 {
-	return (struct cursor){.left = table->runs};
+	return (struct cursor){ .left = table->runs };
 }
 
 /* The next run, or 0 at the end. */
@@ -205,13 +205,14 @@ struct merge {
 static struct merge begin_merge(const struct reserve *reserve, uint64_t array, uint64_t size)
 {
 	const struct memblock_type *reserved = &reserve->memblock->reserved;
-	struct merge merge = {.cursor = first_run(reserve->table)};
+	struct merge merge = { .cursor = first_run(reserve->table) };
 	int array_at = array > reserve->keep_off;
 
 	/* What the kernel has reserved so far has no node; the word for "none" changed in 6.14. */
 	merge.nid = reserved->regions[0].nid;
-	merge.extra[array_at] = (struct memblock_region){.base = array, .size = size, .nid = merge.nid};
-	merge.extra[!array_at] = (struct memblock_region){.base = reserve->keep_off, .size = reserve->code_size, .nid = merge.nid};
+	merge.extra[array_at] = (struct memblock_region){ .base = array, .size = size, .nid = merge.nid };
+	merge.extra[!array_at] =
+		(struct memblock_region){ .base = reserve->keep_off, .size = reserve->code_size, .nid = merge.nid };
 	merge.run = next_run(reserve, &merge.cursor);
 	return merge;
 }
@@ -236,7 +237,7 @@ static int next_region(const struct reserve *reserve, struct merge *merge, struc
 		*region = *more;
 		more->size = 0;
 	} else {
-		*region = (struct memblock_region){.base = run, .size = kup_run_frames(merge->run) * PAGE, .nid = merge->nid};
+		*region = (struct memblock_region){ .base = run, .size = kup_run_frames(merge->run) * PAGE, .nid = merge->nid };
 		merge->run = next_run(reserve, &merge->cursor);
 	}
 	return 1;
@@ -291,8 +292,7 @@ static uint64_t fill(const struct reserve *reserve, struct memblock_region *regi
 		struct memblock_region *last = &regions[count], *before = last - 1;
 
 		/* Runs end at 2^24 - 1 frames: join what belongs together, as memblock does. */
-		if (count && before->base + before->size == last->base && before->nid == last->nid &&
-		    before->flags == last->flags)
+		if (count && before->base + before->size == last->base && before->nid == last->nid && before->flags == last->flags)
 			before->size += last->size;
 		else
 			count++;

@@ -54,8 +54,8 @@ static inline void xxh64_add(struct xxh64 *hash, const uint64_t *words, uint64_t
 
 static inline uint64_t xxh64_end(const struct xxh64 *hash)
 {
-	uint64_t value = xxh64_rotate(hash->lane[0], 1) + xxh64_rotate(hash->lane[1], 7) +
-			 xxh64_rotate(hash->lane[2], 12) + xxh64_rotate(hash->lane[3], 18);
+	uint64_t value = xxh64_rotate(hash->lane[0], 1) + xxh64_rotate(hash->lane[1], 7) + xxh64_rotate(hash->lane[2], 12) +
+			 xxh64_rotate(hash->lane[3], 18);
 
 	for (int i = 0; i < 4; i++)
 		value = (value ^ xxh64_round(0, hash->lane[i])) * XXH64_P1 + XXH64_P4;

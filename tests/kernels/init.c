@@ -154,10 +154,11 @@ static size_t keep_pages(struct page *pages, size_t wanted)
 		/* Runs of a few frames, as memory that has been in use for a while has them, and every eighth block as a whole. */
 		bool is_hole = frame / BLOCK % 8 && frame * 0x9e3779b97f4a7c15ull >> 62 == 0;
 
-		if (frame < LOWEST / PAGE || (frame >= window_start / PAGE && frame <= window_end / PAGE) || kept == wanted || is_hole)
+		if (frame < LOWEST / PAGE || (frame >= window_start / PAGE && frame <= window_end / PAGE) || kept == wanted ||
+		    is_hole)
 			madvise(area + i * PAGE, PAGE, MADV_DONTNEED);
 		else
-			pages[kept++] = (struct page){frame, (uint64_t *)(area + i * PAGE)};
+			pages[kept++] = (struct page){ frame, (uint64_t *)(area + i * PAGE) };
 	}
 	free(entries);
 	qsort(pages, kept, sizeof(*pages), by_number);
@@ -385,8 +386,7 @@ static void print_direct_map(void)
 
 	for (int i = 0; i < 64; i++)
 		if (pread(kcore, &segment, sizeof(segment), sizeof(Elf64_Ehdr) + i * sizeof(segment)) == sizeof(segment) &&
-		    segment.p_type == PT_LOAD && segment.p_paddr != ~0ull && segment.p_paddr >= PAGE &&
-		    segment.p_paddr < 1 << 20)
+		    segment.p_type == PT_LOAD && segment.p_paddr != ~0ull && segment.p_paddr >= PAGE && segment.p_paddr < 1 << 20)
 			say("direct_map %llx", (unsigned long long)(segment.p_vaddr - segment.p_paddr));
 	close(kcore);
 }
@@ -414,7 +414,8 @@ static void look_at_pages(const struct kup_table *table, uint64_t list[][512])
 
 static void second(const char *text)
 {
-	uint64_t address = strtoull(text, NULL, 16), nonce = strtoull(strchr(text, ',') + 1, NULL, 16), right = 0, wrong = 0, own = 0;
+	uint64_t address = strtoull(text, NULL, 16), nonce = strtoull(strchr(text, ',') + 1, NULL, 16), right = 0, wrong = 0,
+		 own = 0;
 	static struct kup_table table;
 	static uint64_t list[KUP_TABLE_EXTENTS][512], *lists[KUP_TABLE_EXTENTS];
 	uint64_t *buffer = malloc(256 * PAGE);

@@ -34,7 +34,8 @@ void wait_for_pages(int task)
 	require(fd >= 0 && !ioctl(fd, UFFDIO_API, &api) && dup2(fd, USERFAULTFD) == USERFAULTFD, "userfaultfd");
 	close(fd);
 	for (unsigned int i = 0; i < AREAS; i++) {
-		struct uffdio_register area = { .range = { areas[i].start, areas[i].pages * PAGE }, .mode = UFFDIO_REGISTER_MODE_MISSING };
+		struct uffdio_register area = { .range = { areas[i].start, areas[i].pages * PAGE },
+						.mode = UFFDIO_REGISTER_MODE_MISSING };
 
 		require(!has_area(task, areas + i) || !ioctl(USERFAULTFD, UFFDIO_REGISTER, &area), "UFFDIO_REGISTER");
 	}

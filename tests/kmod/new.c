@@ -137,7 +137,8 @@ static void bind_tasks(int device, const pid_t *tasks)
 	for (unsigned int i = 0; i < TASKS * PARTS; i++) {
 		pthread_join(parts[i].thread, NULL);
 		if (parts[i].error)
-			say("failed BIND of task %d: %s at %llx", parts[i].bind.task, strerror(parts[i].error), parts[i].bind.failed_at);
+			say("failed BIND of task %d: %s at %llx", parts[i].bind.task, strerror(parts[i].error),
+			    parts[i].bind.failed_at);
 		bound[parts[i].bind.task] += parts[i].bind.pages;
 		copied += parts[i].bind.copied;
 	}

@@ -238,7 +238,9 @@ uint64_t record_tasks(int device, pid_t one, pid_t two, bool shared, struct kup_
 	fetched = record(device, one, 0);
 	record(device, two, 1);
 	refused(device, KUP_PPP_RECORD, &late, EINVAL, "a task out of order");
-	late = (struct kup_ppp_record){ .pid = one, .task = 2, .number = 1, .flags = KUP_PPP_RECORD_EXCLUSIVE, .ranges = (uintptr_t)&range };
+	late = (struct kup_ppp_record){
+		.pid = one, .task = 2, .number = 1, .flags = KUP_PPP_RECORD_EXCLUSIVE, .ranges = (uintptr_t)&range
+	};
 	range = (struct kup_ppp_range){ areas[4].start, areas[4].start + PAGE };
 	if (shared) {
 		refused(device, KUP_PPP_RECORD, &late, EFAULT, "a page that is shared copy-on-write");

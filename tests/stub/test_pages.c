@@ -10,7 +10,7 @@
 #define FRAMES 4096u /* 16 MiB */
 
 static struct memblock_region memory_regions[2];
-static struct memblock memblock = {.memory = {.regions = memory_regions}};
+static struct memblock memblock = { .memory = { .regions = memory_regions } };
 static uint64_t made[FRAMES][8];
 static unsigned int calls, odd_word;
 
@@ -41,7 +41,7 @@ static void initialise(uint64_t start, uint64_t end, int nid)
 static void check(uint64_t start, uint64_t end, unsigned int most)
 {
 	static uint64_t expected[FRAMES][8];
-	struct pages pages = {.memblock = &memblock, .vmemmap = (char *)made, .initialise = initialise};
+	struct pages pages = { .memblock = &memblock, .vmemmap = (char *)made, .initialise = initialise };
 
 	memset(made, 0xa5, sizeof(made));
 	initialise(start, end, 3);
@@ -57,8 +57,8 @@ int main(void)
 {
 	const uint64_t mib = 1 << 20, all = FRAMES * PAGE;
 
-	memory_regions[0] = (struct memblock_region){.size = 9 * mib};
-	memory_regions[1] = (struct memblock_region){.base = 9 * mib, .size = 7 * mib};
+	memory_regions[0] = (struct memblock_region){ .size = 9 * mib };
+	memory_regions[1] = (struct memblock_region){ .base = 9 * mib, .size = 7 * mib };
 	memblock.memory.cnt = 2;
 	check(0, all, 8);
 	check(5 * PAGE, all - 5 * PAGE, 507 + 6 + 507);

@@ -35,7 +35,7 @@ static uint32_t random_below(uint32_t bound)
 
 static void add(struct memblock_type *type, uint64_t frame, uint64_t frames, int what)
 {
-	type->regions[type->cnt++] = (struct memblock_region){.base = frame * PAGE, .size = frames * PAGE, .nid = 64};
+	type->regions[type->cnt++] = (struct memblock_region){ .base = frame * PAGE, .size = frames * PAGE, .nid = 64 };
 	type->total_size += frames * PAGE;
 	memset(map + frame, what, frames);
 }
@@ -46,8 +46,8 @@ static void make_machine(void)
 	uint32_t frame = 1;
 
 	memset(map, HOLE, sizeof(map));
-	memblock = (struct memblock){.memory = {.max = 128, .regions = memory_regions},
-				     .reserved = {.max = 128, .regions = reserved_regions}};
+	memblock = (struct memblock){ .memory = { .max = 128, .regions = memory_regions },
+				      .reserved = { .max = 128, .regions = reserved_regions } };
 	while (frame < FRAMES - 600 && memblock.memory.cnt < 10) {
 		uint32_t size = 400 + random_below(4000);
 
@@ -129,7 +129,7 @@ static const char *reserve_at(uint64_t address, struct reserve *reserve)
 	static char line[2048];
 
 	snprintf(line, sizeof(line), "root=/dev/vda kup_ppp.table=0x%llx,0x1234 quiet", (unsigned long long)address);
-	*reserve = (struct reserve){.memblock = &memblock, .direct_map = memory};
+	*reserve = (struct reserve){ .memblock = &memblock, .direct_map = memory };
 	for (uint64_t frame = LOWEST; frame < FRAMES - 64 && !reserve->keep_off; frame++)
 		if (is_free(frame) && !runs_map[frame]) {
 			reserve->keep_off = frame * PAGE;
@@ -257,12 +257,12 @@ static void check_refusals(void)
 	first = run_of(table, 10);
 	second = run_of(table, 11);
 
-#define SPOIL(field, value, reason)                                                                                        \
-	do {                                                                                                                   \
-		table->field = (value);                                                                                            \
-		table->digest = digest(table);                                                                                     \
-		expect(reason, table);                                                                                             \
-		*table = good;                                                                                                     \
+#define SPOIL(field, value, reason)            \
+	do {                                   \
+		table->field = (value);        \
+		table->digest = digest(table); \
+		expect(reason, table);         \
+		*table = good;                 \
 	} while (0)
 	SPOIL(magic, good.magic + 1, "no table there");
 	SPOIL(version, 2, "unknown version");
@@ -284,14 +284,14 @@ static void check_refusals(void)
 	expect("wrong digest", table);
 	*table = good;
 
-#define SPOIL_RUN(value, reason)                                                                                           \
-	do {                                                                                                                   \
-		run = *first;                                                                                                      \
-		*first = (value);                                                                                                  \
-		table->digest = digest(table);                                                                                     \
-		expect(reason, table);                                                                                             \
-		*first = run;                                                                                                      \
-		*table = good;                                                                                                     \
+#define SPOIL_RUN(value, reason)               \
+	do {                                   \
+		run = *first;                  \
+		*first = (value);              \
+		table->digest = digest(table); \
+		expect(reason, table);         \
+		*first = run;                  \
+		*table = good;                 \
 	} while (0)
 	SPOIL_RUN(*second, "runs are not sorted or overlap");
 	SPOIL_RUN(run & ~0xffffffull, "run is not free memory");
@@ -333,10 +333,15 @@ static void check_refusals(void)
 
 static void check_words(void)
 {
-	static const char *const wrong[] = {"kup_ppp.table=",	 "kup_ppp.table=0x1000", "kup_ppp.table=0x1000,", "kup_ppp.table=,0x1",
-					    "kup_ppp.table=1000;1", "kup_ppp.table=0x11111111111111111,1",
-					    "kup_ppp.table=0x1000,0x1,2", "kup_ppp.table=0x1000,0xg"};
-	struct reserve reserve = {.memblock = &memblock, .direct_map = memory};
+	static const char *const wrong[] = { "kup_ppp.table=",
+					     "kup_ppp.table=0x1000",
+					     "kup_ppp.table=0x1000,",
+					     "kup_ppp.table=,0x1",
+					     "kup_ppp.table=1000;1",
+					     "kup_ppp.table=0x11111111111111111,1",
+					     "kup_ppp.table=0x1000,0x1,2",
+					     "kup_ppp.table=0x1000,0xg" };
+	struct reserve reserve = { .memblock = &memblock, .direct_map = memory };
 	char line[2048];
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {

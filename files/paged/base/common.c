@@ -132,8 +132,7 @@ int write_all_at(int fd, const void *buffer, size_t size, off_t offset)
 
 int wait_for_disk(int fd)
 {
-	return sync_file_range(fd, 0, 0,
-			       SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
+	return sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
 }
 
 int write_all(int fd, const void *buffer, size_t size)

@@ -36,7 +36,9 @@ static int bind_part(struct binding *binding, size_t number, uint32_t part)
 	double give_up = seconds_now() + STOPPING_SECONDS;
 
 	for (;;) {
-		struct kup_ppp_bind bind = { .pid = task->pid, .task = FRAMES_EAGER(task->number), .part = part, .parts = binding->parts };
+		struct kup_ppp_bind bind = {
+			.pid = task->pid, .task = FRAMES_EAGER(task->number), .part = part, .parts = binding->parts
+		};
 
 		if (!ioctl(binding->device, KUP_PPP_BIND, &bind)) {
 			atomic_fetch_add(&binding->bound[number], bind.pages);

@@ -24,7 +24,8 @@ static int parse(struct frame_tasks *tasks, char *text)
 		if (sscanf(line, "%" SCNd32 " %*7s %" SCNu32 " %" SCNu64 " %" SCNu64, &task.pid, &task.number, &task.pages,
 			   &task.lazy_pages) != 4 ||
 		    task.pid <= 1 || task.number > INT32_MAX)
-			return fail("the list of tasks has the line '%s', expected a process, its state, its number and its pages", line);
+			return fail("the list of tasks has the line '%s', expected a process, its state, its number and its pages",
+				    line);
 		tasks->list = take_more(tasks->list, tasks->count + 1, sizeof(*tasks->list));
 		tasks->list[tasks->count++] = task;
 	}

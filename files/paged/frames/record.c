@@ -144,8 +144,8 @@ static int finish_stream(struct dump_session *session)
 {
 	for (size_t i = 0; i < session->object_count; i++)
 		if (runs_sort(&session->objects[i].runs))
-			return fail("the page stream mentions pages of %s %" PRIu64 " twice",
-				    type_name(session->objects[i].type), session->objects[i].id);
+			return fail("the page stream mentions pages of %s %" PRIu64 " twice", type_name(session->objects[i].type),
+				    session->objects[i].id);
 	return 0;
 }
 
@@ -255,7 +255,8 @@ static int print_statistics(const struct dump_session *session, double seconds)
 		sum.copied += session->objects[i].recorded.copied;
 	}
 	printf("{\"objects\": %zu, \"kept_pages\": %" PRIu64 ", \"lazy_pages\": %" PRIu64 ", \"image_pages\": %" PRIu64
-	       ", \"shared_pages\": %" PRIu64 ", \"fetched_pages\": %" PRIu64 ", \"dropped_pages\": %" PRIu64 ", \"seconds\": %.3f}\n",
+	       ", \"shared_pages\": %" PRIu64 ", \"fetched_pages\": %" PRIu64 ", \"dropped_pages\": %" PRIu64
+	       ", \"seconds\": %.3f}\n",
 	       session->object_count, sum.pages, sum.lazy, sum.copied, session->shared, sum.fetched, session->dropped, seconds);
 	return fflush(stdout) ? -1 : 0;
 }

@@ -36,7 +36,8 @@ void recorder_close(struct recorder *recorder)
 static int refused(uint64_t process, uint64_t address)
 {
 	if (errno == EBUSY)
-		return fail("process %" PRIu64 " has a page at 0x%" PRIx64 " that a device may be writing to (direct I/O, io_uring, RDMA), expected none; use the engine foam",
+		return fail("process %" PRIu64 " has a page at 0x%" PRIx64
+			    " that a device may be writing to (direct I/O, io_uring, RDMA), expected none; use the engine foam",
 			    process, address);
 	return fail_errno("the page of process %" PRIu64 " at 0x%" PRIx64 " cannot be kept", process, address);
 }
@@ -62,9 +63,11 @@ static int record(const struct recorder *recorder, uint64_t process, uint32_t ta
 	uint32_t number;
 
 	while ((number = collect(cursor, recorder->ranges))) {
-		struct kup_ppp_record call = {
-			.pid = (int32_t)process, .task = task, .flags = flags, .number = number, .ranges = (uintptr_t)recorder->ranges
-		};
+		struct kup_ppp_record call = { .pid = (int32_t)process,
+					       .task = task,
+					       .flags = flags,
+					       .number = number,
+					       .ranges = (uintptr_t)recorder->ranges };
 		int error = ioctl(recorder->device, KUP_PPP_RECORD, &call);
 
 		recorded->pages += call.pages;
@@ -110,7 +113,8 @@ static int copy_content(const struct recorder *recorder, uint64_t process, int c
 
 			count = left < COPY_PAGES ? left : COPY_PAGES;
 			if (read_all_at(memory, recorder->buffer, count * PAGE_SIZE, (off_t)address))
-				return fail_errno("the memory of process %" PRIu64 " at 0x%" PRIx64 " cannot be read", process, address);
+				return fail_errno("the memory of process %" PRIu64 " at 0x%" PRIx64 " cannot be read", process,
+						  address);
 			if (write_all(content, recorder->buffer, count * PAGE_SIZE))
 				return fail_errno("the pages image of process %" PRIu64 " cannot be written", process);
 			recorded->copied += count;
@@ -121,7 +125,8 @@ static int copy_content(const struct recorder *recorder, uint64_t process, int c
 int record_task(const struct recorder *recorder, uint64_t process, uint32_t number, int content, struct runs *runs,
 		struct recorded *recorded)
 {
-	CLEANUP_RUNS struct runs areas = { 0 }, touched = { 0 }, private = { 0 }, plain = { 0 }, shared = { 0 }, lazy = { 0 }, image = { 0 };
+	CLEANUP_RUNS struct runs areas = { 0 }, touched = { 0 }, private = { 0 }, plain = { 0 }, shared = { 0 }, lazy = { 0 },
+				 image = { 0 };
 
 	*recorded = (struct recorded){ 0 };
 	if (mm_read(recorder->images, process, &areas) || find_touched(recorder->images, process, &touched))

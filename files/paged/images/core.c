@@ -30,14 +30,9 @@ int core_parse(const void *bytes, size_t size, const char *name, struct core *co
 		unsigned int path[5];
 		uint64_t *value;
 	} numbers[] = {
-		{ { 2, 1 }, &core->clear_tid },
-		{ { 2, 2, 22 }, &core->fs_base },
-		{ { 2, 2, 20 }, &core->sp },
-		{ { 3, 1 }, &state },
-		{ { 5, 7, 1 }, &core->altstack },
-		{ { 5, 7, 2 }, &core->altstack_size },
-		{ { 5, 15, 1 }, &core->rseq },
-		{ { 5, 15, 2 }, &core->rseq_size },
+		{ { 2, 1 }, &core->clear_tid }, { { 2, 2, 22 }, &core->fs_base },   { { 2, 2, 20 }, &core->sp },
+		{ { 3, 1 }, &state },           { { 5, 7, 1 }, &core->altstack },   { { 5, 7, 2 }, &core->altstack_size },
+		{ { 5, 15, 1 }, &core->rseq },  { { 5, 15, 2 }, &core->rseq_size },
 	};
 	struct bytes image = { .at = bytes, .end = (const uint8_t *)bytes + size }, message;
 

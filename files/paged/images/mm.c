@@ -80,7 +80,8 @@ int mm_parse(const void *bytes, size_t size, const char *name, struct runs *lazy
 		if (is_no_area_of_its_own(&area))
 			continue;
 		if (!is_in_user_space(&area) || area.start < end)
-			return fail("%s has the area 0x%" PRIx64 "-0x%" PRIx64 " after 0x%" PRIx64 ", expected ascending areas in user space",
+			return fail("%s has the area 0x%" PRIx64 "-0x%" PRIx64 " after 0x%" PRIx64
+				    ", expected ascending areas in user space",
 				    name, area.start, area.end, end);
 		end = area.end;
 		if (is_lazy(&area))

@@ -25,7 +25,8 @@ static int receive(struct peer *peer, void *bytes, size_t size)
 		if (got == 0 && !have)
 			return 1;
 		if (got == 0)
-			return fail("the page stream ends after %zu bytes of a message, expected %zu: CRIU has given up", have, size);
+			return fail("the page stream ends after %zu bytes of a message, expected %zu: CRIU has given up", have,
+				    size);
 		have += (size_t)got;
 	}
 	return 0;
@@ -50,7 +51,8 @@ int peer_request(struct peer *peer, struct wire_request *request)
 			return result > 0 ? fail("the page stream ends before its first request") : -1;
 		peer->form = wire_form(bytes);
 		if (peer->form == WIRE_UNKNOWN)
-			return fail("the page stream begins with neither the 24 nor the 32 byte form of CRIU 3.17 to 4.2: is this socket CRIU's --ps-socket?");
+			return fail(
+				"the page stream begins with neither the 24 nor the 32 byte form of CRIU 3.17 to 4.2: is this socket CRIU's --ps-socket?");
 		have = WIRE_SHORT;
 	}
 	if (have < (size_t)peer->form) {

@@ -65,7 +65,8 @@ static int check_run(const struct wire_request *request)
 	if (!pages || pages > PAGES_MAX)
 		return fail("the page stream has a run of %" PRIu64 " pages, expected 1 to %" PRIu64, pages, PAGES_MAX);
 	if (address % PAGE_SIZE || address >= ADDRESS_END || pages > (ADDRESS_END - address) / PAGE_SIZE)
-		return fail("the page stream has %" PRIu64 " pages at 0x%" PRIx64 ", expected a page address and an end within 2^56",
+		return fail("the page stream has %" PRIu64 " pages at 0x%" PRIx64
+			    ", expected a page address and an end within 2^56",
 			    pages, address);
 	/* Content, or a promise that an earlier round has it: one of the two, PE_LAZY only says something about content. */
 	if (request->flags != PE_PARENT && (request->flags & ~(unsigned int)PE_LAZY) != PE_PRESENT)

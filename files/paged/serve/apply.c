@@ -28,7 +28,8 @@ static int apply_descriptor(struct server *server)
 	if (!image)
 		return -1;
 	if (regions_init(&regions, &image->runs, &image->areas))
-		return fail("the pages and the areas of task %d in %s do not fit together", criu->announced, server->options->images);
+		return fail("the pages and the areas of task %d in %s do not fit together", criu->announced,
+			    server->options->images);
 	task = server_add_task(server);
 	task->pid = criu->announced;
 	task->start_time = criu->announced_start_time;
@@ -72,7 +73,8 @@ static int apply_event(struct server *server, const struct slot *slot)
 		regions_unmap(&task->regions, event->arg.remove.start, event->arg.remove.end);
 		return 0;
 	default:
-		return fail("the kernel has sent the userfaultfd event 0x%x, expected one of fork, remap, remove, unmap", event->event);
+		return fail("the kernel has sent the userfaultfd event 0x%x, expected one of fork, remap, remove, unmap",
+			    event->event);
 	}
 }
 

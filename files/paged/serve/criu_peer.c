@@ -26,7 +26,8 @@ int open_listener(struct server *server)
 	*listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (unlink(path) && errno != ENOENT)
 		return fail_errno("the old socket %s cannot be deleted", path);
-	if (*listener < 0 || bind(*listener, (struct sockaddr *)&address, sizeof(address)) || chmod(path, 0600) || listen(*listener, 4))
+	if (*listener < 0 || bind(*listener, (struct sockaddr *)&address, sizeof(address)) || chmod(path, 0600) ||
+	    listen(*listener, 4))
 		return fail_errno("the socket %s cannot be made", path);
 	return notify_available() ? notify_store(*listener, LISTENER_NAME) : 0;
 }

@@ -100,8 +100,8 @@ static bool is_connection(int fd, const char *path)
 	socklen_t option_size = sizeof(listening);
 
 	return !getsockname(fd, (struct sockaddr *)&address, &size) && address.sun_family == AF_UNIX &&
-	       !strcmp(address.sun_path, path) &&
-	       !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &option_size) && !listening;
+	       !strcmp(address.sun_path, path) && !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &option_size) &&
+	       !listening;
 }
 
 static void hand_over_connection(const char *path)

@@ -211,7 +211,8 @@ static enum outcome install(struct installer *installer, struct task *task, cons
 }
 
 /* Reads, checks and installs pages that lie in one region and one segment. */
-static enum outcome bring(struct installer *installer, struct task *task, const struct region *region, uint64_t address, uint64_t pages)
+static enum outcome bring(struct installer *installer, struct task *task, const struct region *region, uint64_t address,
+			  uint64_t pages)
 {
 	uint64_t source = region_source(region, address), good = 0;
 	enum outcome result = INSTALLED;

@@ -64,8 +64,8 @@ int journal_open(struct journal *journal, const char *path)
 	if (map(journal, fd, (size_t)status.st_size))
 		return -1;
 	slots_at = sizeof(struct journal_header) + round_up(journal->header->saved_size, sizeof(struct slot));
-	if (journal->header->magic != JOURNAL_MAGIC || journal->header->saved_size > journal->size ||
-	    slots_at > journal->size || journal->header->slot_count > (journal->size - slots_at) / sizeof(struct slot)) {
+	if (journal->header->magic != JOURNAL_MAGIC || journal->header->saved_size > journal->size || slots_at > journal->size ||
+	    journal->header->slot_count > (journal->size - slots_at) / sizeof(struct slot)) {
 		journal_close(journal);
 		return fail("the journal %s is not one of this program", path);
 	}

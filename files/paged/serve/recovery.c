@@ -199,8 +199,9 @@ static int begin_anew(struct server *server)
 {
 	journal_forget_drained(server->options->journal);
 	if (fd_store_has(&server->stored, USERFAULTFD_PREFIX))
-		return fail("the service manager has passed userfaultfds, but there is no journal %s: the application is left waiting",
-			    server->options->journal);
+		return fail(
+			"the service manager has passed userfaultfds, but there is no journal %s: the application is left waiting",
+			server->options->journal);
 	return create_journal(server, NULL, 0);
 }
 

@@ -105,8 +105,8 @@ int regions_load(struct regions *regions, const struct region *list, size_t coun
 	for (size_t i = 0; i < count; i++) {
 		const struct region *region = &list[i];
 
-		if (region->start < end || region->start % PAGE_SIZE || !region->pages ||
-		    region->pages > ADDRESS_END / PAGE_SIZE || region_end(region) > ADDRESS_END ||
+		if (region->start < end || region->start % PAGE_SIZE || !region->pages || region->pages > ADDRESS_END / PAGE_SIZE ||
+		    region_end(region) > ADDRESS_END ||
 		    (has_content(region) && (region->bit > bits || region->pages > bits - region->bit))) {
 			regions_free(regions);
 			return -1;
@@ -194,8 +194,7 @@ static uint64_t next_clear(const struct regions *regions, uint64_t from, uint64_
 	return to;
 }
 
-static bool next_in(const struct regions *regions, const struct region *region, uint64_t most, uint64_t *address,
-		    uint64_t *pages)
+static bool next_in(const struct regions *regions, const struct region *region, uint64_t most, uint64_t *address, uint64_t *pages)
 {
 	uint64_t offset = *address > region->start ? (*address - region->start) / PAGE_SIZE : 0;
 	uint64_t end = region->bit + region->pages;

@@ -59,8 +59,8 @@ void server_tell_status(struct server *server)
 	if (now < server->status_at)
 		return;
 	server->status_at = now + STATUS_SECONDS;
-	notify("STATUS=%s, %" PRIu64 " pages left%s", phase_is_restored(server->phase) ? "restored" : "restoring", pages_left(server),
-	       *server->installer.lost ? ", PAGES LOST" : "");
+	notify("STATUS=%s, %" PRIu64 " pages left%s", phase_is_restored(server->phase) ? "restored" : "restoring",
+	       pages_left(server), *server->installer.lost ? ", PAGES LOST" : "");
 }
 
 void server_tell_status_soon(struct server *server)

@@ -33,8 +33,8 @@ static int open_store(struct snapshot *snapshot)
 	if (!faccessat(snapshot->store_dir, UNFINISHED_FILE, F_OK, 0))
 		return fail("the last round did not end in the store %s, so what it has is not whole", store);
 	if (memcmp(snapshot->id, id, SNAPSHOT_SIZE))
-		return fail("the images in %s and the store %s are of different snapshots (%.32s, %.32s)", snapshot->images_path, store,
-			    snapshot->id, id);
+		return fail("the images in %s and the store %s are of different snapshots (%.32s, %.32s)", snapshot->images_path,
+			    store, snapshot->id, id);
 	return 0;
 }
 

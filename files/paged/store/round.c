@@ -157,7 +157,8 @@ static int check_parent(struct round *round, uint64_t address, uint64_t pages)
 			return lost_disk(round, "read");
 		for (uint64_t i = 0; i < count; i++)
 			if (!round->sums[i])
-				return fail("%s %" PRIu64 " leaves out the page at 0x%" PRIx64 " as unchanged, but no earlier round in %s has it",
+				return fail("%s %" PRIu64 " leaves out the page at 0x%" PRIx64
+					    " as unchanged, but no earlier round in %s has it",
 					    type_name(round->files.type), round->files.id, address + i * PAGE_SIZE,
 					    round->options->store);
 		address += count * PAGE_SIZE;
@@ -321,8 +322,9 @@ static int claim_store(struct round *round)
 		    (unlinkat(round->store, UNFINISHED_FILE, 0) && errno != ENOENT))
 			return fail_errno("the earlier snapshot in %s cannot be deleted", round->options->store);
 	} else if (!faccessat(round->store, UNFINISHED_FILE, F_OK, 0)) {
-		return fail("an earlier round did not end in the store %s, and CRIU will not send its pages again: begin anew with --first",
-			    round->options->store);
+		return fail(
+			"an earlier round did not end in the store %s, and CRIU will not send its pages again: begin anew with --first",
+			round->options->store);
 	}
 	/* From here on the images of the last snapshot do not describe this store any more. */
 	if (unlinkat(round->store, SNAPSHOT_FILE, 0) && errno != ENOENT)
@@ -344,7 +346,8 @@ static int open_round(struct round *round)
 	if ((round->store = open_private_directory(options->store)) < 0 || claim_store(round))
 		return -1;
 	round->writer.store = round->store;
-	round->restore = (struct restore_images){ .directory = round->images, .path = options->images, .store_path = options->store };
+	round->restore =
+		(struct restore_images){ .directory = round->images, .path = options->images, .store_path = options->store };
 	round->sums = take(SUMS_BATCH * sizeof(*round->sums));
 	return 0;
 }
@@ -379,8 +382,8 @@ int store_round(const struct store_options *options)
 	if (!result)
 		printf("{\"pages\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"parent_pages\": %" PRIu64 ", \"lazy_pages\": %" PRIu64
 		       ", \"eager_pages\": %" PRIu64 ", \"objects\": %zu, \"header_bytes\": %d, \"seconds\": %.3f}\n",
-		       round.pages, round.pages * PAGE_SIZE, round.parent_pages, round.restore.lazy_pages, round.restore.eager_pages,
-		       round.object_count, round.peer.form, seconds_now() - start);
+		       round.pages, round.pages * PAGE_SIZE, round.parent_pages, round.restore.lazy_pages,
+		       round.restore.eager_pages, round.object_count, round.peer.form, seconds_now() - start);
 	close_round(&round);
 	return result || fflush(stdout) ? EXIT_FAILED : EXIT_OK;
 }

@@ -113,7 +113,8 @@ int main(int argc, char **argv)
 		if (i / 512 % 3)
 			shared[i] = mix(i);
 	for (int i = 0; i < (fork_path ? THREADS : 2 * THREADS); i++) {
-		workers[i].pages[0].address = mmap(NULL, AREA_PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		workers[i].pages[0].address =
+			mmap(NULL, AREA_PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		CHECK(workers[i].pages[0].address != MAP_FAILED);
 		begin(&workers[i], i);
 	}

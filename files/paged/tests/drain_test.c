@@ -103,7 +103,8 @@ static int make_userfaultfd(void)
 {
 	struct uffdio_api api = {
 		.api = UFFD_API,
-		.features = UFFD_FEATURE_EVENT_FORK | UFFD_FEATURE_EVENT_REMAP | UFFD_FEATURE_EVENT_REMOVE | UFFD_FEATURE_EVENT_UNMAP,
+		.features = UFFD_FEATURE_EVENT_FORK | UFFD_FEATURE_EVENT_REMAP | UFFD_FEATURE_EVENT_REMOVE |
+			    UFFD_FEATURE_EVENT_UNMAP,
 	};
 	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
 
@@ -168,7 +169,8 @@ static void application(int go)
 		for (uint64_t j = 0; j < AREA_PAGES; j++) {
 			uint64_t address = area_starts[i] + j * PAGE;
 
-			worker->pages[j] = (struct page){ .address = (uint64_t *)address, .name = original(address), .mapped = true };
+			worker->pages[j] =
+				(struct page){ .address = (uint64_t *)address, .name = original(address), .mapped = true };
 		}
 		CHECK(!pthread_create(&worker->thread, NULL, worker_run, worker));
 	}
@@ -249,8 +251,8 @@ static bool read_notify(void)
 
 static void exec_serve(const char *paged, char *const *environment)
 {
-	char *const arguments[] = { (char *)paged, "serve", "--store", store, "--images-dir", images, "--socket",
-				    socket_path, "--journal", journal, NULL };
+	char *const arguments[] = { (char *)paged, "serve",     "--store", store, "--images-dir", images, "--socket",
+				    socket_path,   "--journal", journal,   NULL };
 
 	execve(paged, arguments, environment);
 	_exit(127);
@@ -490,7 +492,8 @@ static pid_t serve_with_kills(const char *paged, pid_t app, pid_t serve, int kil
 		wait_for_rest(app);
 		serve = start_serve(paged);
 	}
-	fprintf(stderr, "drain_test: %d kills, %d of them right after a descriptor, serve ended with %d\n", killed, at_receipt, *code);
+	fprintf(stderr, "drain_test: %d kills, %d of them right after a descriptor, serve ended with %d\n", killed, at_receipt,
+		*code);
 	if (killed < kills && !*code)
 		*code = 125;
 	return serve;

@@ -69,8 +69,9 @@ static void send_descriptors(int socket_fd, uint8_t kind)
 	int fds[2] = { descriptor(kind & 1), descriptor(kind & 1) }, count = kind & 2 ? 2 : 1;
 	char byte = 0, control[CMSG_SPACE(2 * sizeof(int))] = { 0 };
 	struct iovec data = { .iov_base = &byte, .iov_len = 1 };
-	struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = control,
-				  .msg_controllen = CMSG_SPACE((size_t)count * sizeof(int)) };
+	struct msghdr message = {
+		.msg_iov = &data, .msg_iovlen = 1, .msg_control = control, .msg_controllen = CMSG_SPACE((size_t)count * sizeof(int))
+	};
 	struct cmsghdr *header = (struct cmsghdr *)control;
 
 	header->cmsg_level = SOL_SOCKET;

@@ -16,7 +16,9 @@ static char directory[64] = "/dev/shm/paged-fuzz.XXXXXX", images[96], store[96];
 static void prepare(void)
 {
 	/* Areas for the tasks of the recorded streams. */
-	const struct area areas[] = { { 0x10000, 0x10000, 0, 0 }, { 0x550000000000, 0x10000000, 0, 0 }, { 0x7f0000000000, 0xfff0000, 0, 0 } };
+	const struct area areas[] = { { 0x10000, 0x10000, 0, 0 },
+				      { 0x550000000000, 0x10000000, 0, 0 },
+				      { 0x7f0000000000, 0xfff0000, 0, 0 } };
 
 	/* Nobody says that the frames are to be recorded. */
 	CHECK(mkdtemp(directory) && freopen("/dev/null", "r", stdin));

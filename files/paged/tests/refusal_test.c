@@ -241,8 +241,8 @@ static pid_t start_serve(const char *store_directory)
 	fflush(NULL);
 	pid = fork();
 	if (!pid) {
-		execl(paged, paged, "serve", "--store", store_directory, "--images-dir", images, "--socket", socket_path, "--journal",
-		      journal, NULL);
+		execl(paged, paged, "serve", "--store", store_directory, "--images-dir", images, "--socket", socket_path,
+		      "--journal", journal, NULL);
 		_exit(127);
 	}
 	return pid;

@@ -28,12 +28,12 @@ int receive_bytes(int socket, void *bytes, size_t size);
 /* Exit code of a child, or 128 + signal. */
 int exit_code(pid_t pid);
 
-#define CHECK(condition)                                                                             \
-	do {                                                                                         \
-		if (!(condition)) {                                                                  \
-			fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition);    \
-			exit(1);                                                                     \
-		}                                                                                    \
+#define CHECK(condition)                                                                          \
+	do {                                                                                      \
+		if (!(condition)) {                                                               \
+			fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
+			exit(1);                                                                  \
+		}                                                                                 \
 	} while (0)
 
 #endif

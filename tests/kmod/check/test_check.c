@@ -9,8 +9,8 @@
 #include <sanitizer/asan_interface.h>
 #include <stdio.h>
 
-#include "session.h"
 #include "../../check.h"
+#include "session.h"
 
 #define NONCE 0x1234567890abcdefull
 #define TABLES 3000
@@ -123,7 +123,8 @@ static void digest(void)
 	xxh64_update(&hash, &table->version, PAGE_SIZE - offsetof(struct kup_table, version));
 	for (u32 i = 0; i < table->extents && i < KUP_TABLE_EXTENTS; i++)
 		if (kup_run_end(table->extent[i]) <= FRAMES)
-			xxh64_update(&hash, kup_frame(kup_run_first(table->extent[i])), kup_run_frames(table->extent[i]) * PAGE_SIZE);
+			xxh64_update(&hash, kup_frame(kup_run_first(table->extent[i])),
+				     kup_run_frames(table->extent[i]) * PAGE_SIZE);
 	table->digest = xxh64_digest(&hash);
 }
 

@@ -14,8 +14,9 @@ static enum phase after(enum phase phase, const enum phase_event *events, size_t
 	return phase;
 }
 
-#define AFTER(phase, ...) \
-	after(phase, (const enum phase_event[]){ __VA_ARGS__ }, sizeof((const enum phase_event[]){ __VA_ARGS__ }) / sizeof(enum phase_event))
+#define AFTER(phase, ...)                                       \
+	after(phase, (const enum phase_event[]){ __VA_ARGS__ }, \
+	      sizeof((const enum phase_event[]){ __VA_ARGS__ }) / sizeof(enum phase_event))
 
 void test_phase(void)
 {
@@ -27,9 +28,11 @@ void test_phase(void)
 	CHECK(AFTER(PHASE_RESTORING, EVENT_RESTORED, EVENT_ALL_INSTALLED) == PHASE_ON_DEMAND);
 	/* A lost page makes the restore fail; later only those that touch it suffer. */
 	CHECK(AFTER(PHASE_RESTORING, EVENT_PAGE_LOST, EVENT_RESTORED) == PHASE_RESTORE_FAILED);
-	CHECK(AFTER(PHASE_ON_DEMAND, EVENT_PAGE_LOST) == PHASE_ON_DEMAND && AFTER(PHASE_DRAINING, EVENT_PAGE_LOST) == PHASE_DRAINING);
+	CHECK(AFTER(PHASE_ON_DEMAND, EVENT_PAGE_LOST) == PHASE_ON_DEMAND &&
+	      AFTER(PHASE_DRAINING, EVENT_PAGE_LOST) == PHASE_DRAINING);
 	CHECK(AFTER(PHASE_RESTORING, EVENT_GIVEN_UP) == PHASE_RESTORE_FAILED);
-	CHECK(AFTER(PHASE_ON_DEMAND, EVENT_GIVEN_UP) == PHASE_ABANDONED && AFTER(PHASE_DRAINING, EVENT_GIVEN_UP) == PHASE_ABANDONED);
+	CHECK(AFTER(PHASE_ON_DEMAND, EVENT_GIVEN_UP) == PHASE_ABANDONED &&
+	      AFTER(PHASE_DRAINING, EVENT_GIVEN_UP) == PHASE_ABANDONED);
 	CHECK(AFTER(PHASE_ON_DEMAND, EVENT_TREE_GONE) == PHASE_RESTORING);
 	for (enum phase phase = PHASE_RESTORING; phase < PHASES; phase++) {
 		bool is_last = phase == PHASE_DRAINED || phase == PHASE_RESTORE_FAILED || phase == PHASE_ABANDONED;
