@@ -3,9 +3,11 @@
 
     criu_test.py PAGED DIRTIER [--criu COMMAND] [--rounds N] [--kills N] [--repeat N]
 
-COMMAND is split at blanks, so that a CRIU with libraries of its own can be tried. Without a CRIU that works on this
-kernel the test is skipped, and says so. Early rounds need a kernel that tracks written pages (CONFIG_MEM_SOFT_DIRTY).
---kills needs systemd: `paged serve` is then a unit of it and killed N times.
+COMMAND is split at blanks, so that a CRIU with libraries of its own can be tried. Early rounds need a kernel that tracks
+written pages (CONFIG_MEM_SOFT_DIRTY). --kills needs systemd: `paged serve` is then a unit of it and killed N times.
+
+Exit codes: 0, every byte was right; 1, the test has failed, or there is no CRIU; 77, `criu check` says that this CRIU does
+not fit this kernel, so nothing was tried. The scenario `drain` runs the test on kernels that fit.
 """
 
 from __future__ import annotations
@@ -27,6 +29,8 @@ from pathlib import Path
 
 PR_SET_CHILD_SUBREAPER = 36
 PATIENCE = 120
+# The exit code by which automake and others know a test that was not run.
+NOT_TRIED = 77
 # What restore reads by itself: the tree's shared memory (dirtier.c), and a few pages of each process's files.
 SHARED_PAGES = 600
 FILE_PAGES = 64
@@ -185,6 +189,18 @@ class Trial:
             raise
 
 
+def refuse_without_criu(command: str) -> None:
+    """End the program where CRIU is not installed (1), or does not fit the kernel (NOT_TRIED)."""
+    words = shlex.split(command)
+    if not shutil.which(words[0]):
+        raise SystemExit(f"criu_test: there is no {words[0]}: install CRIU, or name one with --criu")
+    check = subprocess.run([*words, "check"], capture_output=True, text=True, check=False)
+    if check.returncode:
+        complaints = [line for line in (check.stdout + check.stderr).splitlines() if "Error" in line]
+        print(f"criu_test: NOT TRIED, `{command} check` fails on Linux {os.uname().release}:", *complaints, sep="\n  ")
+        sys.exit(NOT_TRIED)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("paged")
@@ -195,13 +211,7 @@ def main() -> int:
     parser.add_argument("--repeat", type=int, default=1)
     options = parser.parse_args()
 
-    criu = shlex.split(options.criu)
-    found = shutil.which(criu[0])
-    check = subprocess.run([*criu, "check"], capture_output=True, text=True, check=False) if found else None
-    if not check or check.returncode:
-        why = check.stderr.strip().splitlines()[-1:] if check else ["there is none"]
-        print(f"criu_test: SKIPPED, {options.criu} does not work here: {''.join(why)}")
-        return 0
+    refuse_without_criu(options.criu)
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     for _number in range(options.repeat):
         with tempfile.TemporaryDirectory(prefix="paged-criu.", dir="/dev/shm") as work:
