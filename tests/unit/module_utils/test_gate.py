@@ -193,64 +193,45 @@ def test_a_unit_that_ended_on_trial_is_told_from_the_restored_one(
 
 
 @pytest.fixture
-def units(monkeypatch, tmp_path):
-    """Units as systemd shows them, healthy as long as a test changes nothing; restored as process 812."""
-    found = {}
-
-    def unit(name):
-        if name not in found:
-            properties = {"NRestarts": "0", "ActiveState": "active"}
-            processes = [types.SimpleNamespace(pid=812)]
-            found[name] = types.SimpleNamespace(
-                name=name, main_pid=812, active=True, properties=properties, processes=processes, cgroup="/x"
-            )
-        return found[name]
-
-    monkeypatch.setattr(gate, "Unit", unit)
-    monkeypatch.setattr(gate, "RUN", str(tmp_path))
-    monkeypatch.setattr(gate.pending_memory, "RUN", str(tmp_path))
-    monkeypatch.setattr(record, "load", lambda: record.Record(PHASE="probation"))
-    for name in ("a.service", "b.service"):
-        (tmp_path / f"{name}.pid").write_text("812\n")
-    return unit
+def unit(monkeypatch):
+    """A unit as the gate sees it: restored, and running since."""
+    seen = types.SimpleNamespace(
+        name="cache.service",
+        active=True,
+        main_pid=812,
+        cgroup="/system.slice/cache.service",
+        processes=[types.SimpleNamespace(pid=812)],
+        properties={"ActiveState": "active", "NRestarts": "0"},
+    )
+    monkeypatch.setattr(gate, "Unit", lambda name: seen)
+    monkeypatch.setattr(gate.pending_memory, "lost", lambda name: False)
+    monkeypatch.setattr(gate, "started_anew", lambda found: False)
+    return seen
 
 
-def judged(*names):
-    return gate.judge(names, [], [], [], [])[0]
+def failures_of_unit():
+    return gate.judge(["cache.service"], [], [], [], [])[0]
 
 
-def test_a_healthy_unit_passes(units):
-    assert judged("a.service", "b.service") == []
+def test_a_unit_as_it_should_be(unit):
+    assert failures_of_unit() == []
 
 
-def test_a_unit_that_is_not_active_fails(units):
-    units("b.service").active, units("b.service").properties["ActiveState"] = False, "failed"
-    assert judged("a.service", "b.service") == ["b.service is failed, expected active."]
+def test_a_unit_that_is_not_active(unit):
+    unit.active, unit.properties["ActiveState"] = False, "failed"
+    assert failures_of_unit() == ["cache.service is failed, expected active."]
 
 
-def test_a_unit_that_lost_memory_fails(units, tmp_path):
-    (tmp_path / "a.service.lost").touch()
-    (failure,) = judged("a.service", "b.service")
-    assert failure.startswith("Memory of a.service could not be brought in")
+def test_a_unit_whose_memory_could_not_be_brought_in(unit, monkeypatch):
+    monkeypatch.setattr(gate.pending_memory, "lost", lambda name: name == "cache.service")
+    assert "cache.service could not be brought in" in failures_of_unit()[0]
 
 
-def test_a_unit_that_was_started_anew_fails(units):
-    units("a.service").main_pid, units("a.service").properties["NRestarts"] = 900, "1"
-    units("a.service").processes[0].pid = 900
-    (failure,) = judged("a.service")
-    assert failure.startswith("a.service ended after its restore")
+def test_a_unit_that_was_started_anew(unit, monkeypatch):
+    monkeypatch.setattr(gate, "started_anew", lambda found: found is unit)
+    assert failures_of_unit()[0].startswith("cache.service ended after its restore")
 
 
-def test_a_main_process_outside_of_its_unit_fails(units):
-    units("a.service").processes.clear()
-    (failure,) = judged("a.service")
-    assert "not in its control group /x" in failure
-
-
-def test_units_that_lost_state_are_named(units, tmp_path):
-    both = record.Record(UNITS="a.service b.service")
-    assert gate.lost_state(both) == []
-    (tmp_path / "a.service.lost").touch()
-    assert gate.lost_state(both) == ["a.service"]
-    units("b.service").main_pid, units("b.service").properties["NRestarts"] = 900, "1"
-    assert gate.lost_state(both) == ["a.service", "b.service"]
+def test_a_unit_whose_main_process_is_elsewhere(unit):
+    unit.processes = [types.SimpleNamespace(pid=900)]
+    assert "main process 812, which is not in its control group" in failures_of_unit()[0]

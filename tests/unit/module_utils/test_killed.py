@@ -21,10 +21,13 @@ def test_only_tables_of_criu_that_were_not_there_before_are_deleted(tmp_path, mo
 
     monkeypatch.setattr(cleanup, "_LIST", ["echo", "table inet CRIU-1"])
     cleanup.before(str(tmp_path)).wait()
-    monkeypatch.setattr(cleanup, "Unit", lambda name: types.SimpleNamespace(processes=[]))
+    processes, repaired = [object(), object()], []
+    monkeypatch.setattr(cleanup, "Unit", lambda name: types.SimpleNamespace(processes=processes))
+    monkeypatch.setattr(cleanup, "_end_repair", repaired.append)
     monkeypatch.setattr(cleanup, "run", nft)
     cleanup.undo("cache.service", str(tmp_path))
     assert deleted[1:] == ["CRIU-2f-3"]
+    assert repaired == processes
 
 
 def test_the_repair_mode_of_a_connection_ends():
