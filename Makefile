@@ -39,7 +39,8 @@ help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo "  demo and lab take NODES=$(NODES), and MEM, CPUS, RELEASE, FROM, TO, CRIU (defaults: lab/defaults.py);"
-	@echo "  demo also KEYS=$(KEYS) ENGINE=$(ENGINE); vm takes SCENARIO=NAME for one of them; bench BENCH=$(BENCH)."
+	@echo "  demo also KEYS=$(KEYS) ENGINE=$(ENGINE); vm takes SCENARIO=NAME for one of them; bench BENCH=$(BENCH);"
+	@echo "  torture, kernels, kmod, outages and bench take OPTIONS=... (python3 -m tests.faults.run --help)."
 
 .PHONY: demo
 demo: lab-tools ## update a fleet of virtual machines under load, from one kernel to another
@@ -49,13 +50,30 @@ demo: lab-tools ## update a fleet of virtual machines under load, from one kerne
 test: lab-tools ## lint, unit tests, package and virtual machine scenarios
 	@$(checks)
 
+# Run a slice of tests, then write the table of all recorded results.
+define slice
+	@status=0; $(venv)/bin/python -m $(1) $(OPTIONS) || status=$$?; $(venv)/bin/python -m $(1) --table; exit $$status
+endef
+
 .PHONY: torture
-torture: lab-tools ## inject faults into updates for half an hour, go on where the last time ended, and write the table of all
-	@status=0; $(venv)/bin/python -m tests.faults.run || status=$$?; $(venv)/bin/python -m tests.faults.run --table; exit $$status
+torture: lab-tools ## inject faults into updates for half an hour, from where the last slice ended
+	$(call slice,tests.faults.run)
+
+.PHONY: kernels
+kernels: kernel-tools ## patch and boot kernels of the mirror for half an hour, from where the last slice ended
+	$(call slice,tests.kernels.run)
+
+.PHONY: kmod
+kmod: kernel-tools ## try the kernel module on pairs of kernels for half an hour, from where the last slice ended
+	$(call slice,tests.kmod.run)
+
+.PHONY: outages
+outages: lab-tools ## measure the outages of fallbacks; nothing else should run on this machine
+	@$(venv)/bin/python -m tests.faults.outages $(OPTIONS)
 
 .PHONY: bench
-bench: lab-tools ## measure by bench/BENCH.py, with its OPTIONS; nothing else should run on this machine
-	@python -m bench.$(BENCH) $(OPTIONS)
+bench: lab-tools ## measure by bench/BENCH.py; nothing else should run on this machine
+	@$(venv)/bin/python -m bench.$(BENCH) $(OPTIONS)
 
 .PHONY: lint
 lint: tools ## all linters, among them every sanity test
@@ -104,6 +122,10 @@ tools:
 lab-tools: tools
 	@tests/bootstrap.sh apt lab/packages.txt
 	@$(MAKE) -s -C files/paged dirtier
+
+.PHONY: kernel-tools
+kernel-tools: tools
+	@tests/bootstrap.sh apt tests/kernels/packages.txt
 
 .PHONY: clean
 clean: ## end every lab and remove build/

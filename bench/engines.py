@@ -23,6 +23,7 @@ import sys
 from statistics import median
 
 from bench import figure
+from lab import results
 from lab.command import LabError, say
 from lab.fleet import keep_consoles, lab_verb
 from lab.paths import REPO
@@ -195,7 +196,7 @@ def main():
     args = arguments()
     OUT.mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("KUP_LAB_ICOUNT", INSTRUCTIONS)
-    sizes, path = {}, OUT / "engines.json"
+    sizes, path, commit = {}, OUT / "engines.json", results.commit()
     wanted = [int(mib) for mib in args.sizes.split(",")]
     try:
         # The same node for all sizes: a kernel's own start grows with the machine's memory, which is not what is measured.
@@ -203,14 +204,16 @@ def main():
             kernels = itertools.cycle((lab.record["image"]["kernel_to"], lab.record["image"]["kernel_from"]))
             for mib in wanted:
                 sizes[mib] = measure(lab, mib, args, kernels)
-                path.write_text(json.dumps({"rate": args.rate, "sizes": sizes}, indent=2) + "\n", encoding="utf-8")
+                path.write_text(
+                    json.dumps({"commit": commit, "rate": args.rate, "sizes": sizes}, indent=2) + "\n", encoding="utf-8"
+                )
     except LabError as error:
         sys.exit(f"bench: {error}")
     except KeyboardInterrupt:
         sys.exit("bench: interrupted")
     updates = [each for found in sizes.values() for each in found]
     print(f"\n{table(sizes)}\n{len(updates)} updates, {sum(each['wrong'] for each in updates)} wrong answers")
-    print(f"the table of frames is at most {table_share(updates):.4%} of the memory preserved\n{path}")
+    print(f"the table of frames is at most {table_share(updates):.4%} of the memory preserved\n{path}, commit {commit}")
     plot(sizes, OUT / "engines.png")
 
 

@@ -20,6 +20,7 @@ import subprocess
 import sys
 
 from bench import figure
+from lab import results
 from lab.command import LabError, say
 from lab.fleet import keep_consoles, lab_verb
 from lab.paths import GUEST, REPO
@@ -182,7 +183,7 @@ def main():
     OUT.mkdir(parents=True, exist_ok=True)
     path = OUT / "memory.json"
     found = _measured(path) if args.resume else {"sizes": {}}
-    found["rate"] = args.rate
+    found |= {"commit": results.commit(), "rate": args.rate}
     try:
         for mib in map(int, filter(None, args.sizes.split(","))):
             say(f"measuring {mib} MiB")
@@ -201,7 +202,7 @@ def main():
         plot(found["sizes"], OUT / "memory.png")
     for cycle in found.get("throughput", []):
         print("throughput after {} to before: {:.4f} +- {:.4f}".format(cycle["way"], *kept_throughput(cycle)))
-    print(path)
+    print(f"{path}, commit {found['commit']}")
 
 
 if __name__ == "__main__":

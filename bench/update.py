@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 
-from lab import clients, fleet
+from lab import clients, fleet, results
 from lab.command import LabError, say
 from lab.paths import REPO
 from lab.rollout import Rollout, read_report
@@ -112,7 +112,7 @@ class Bench:
 
     def result(self):
         lab = {**self._lab.record["image"], "mem_mib": self._lab.record["mem"], "keys": self._args.keys}
-        return {"lab": lab, "ways": self._measured}
+        return {"commit": results.commit(), "lab": lab, "ways": self._measured}
 
 
 def table(result):
@@ -142,7 +142,7 @@ def run(args):
         result = bench.result()
     path = OUT / "update.json"
     path.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-    print(f"\n{table(result)}\n{path}")
+    print(f"\n{table(result)}\n{path}, commit {result['commit']}")
 
 
 def main():

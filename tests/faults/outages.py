@@ -1,18 +1,22 @@
-"""How long a node is away that falls back, beside a good update by the same engine, on one node in one run.
+"""Measure the outage of a node that falls back, beside a good update by the same engine, on one node in one run.
 
-By engine: a good update; one whose restore fails; one whose node judges itself and goes back; one whose kernel panics before the
-restore; one whose kernel panics when clients have had the application on probation for a while. Each outage is the longest time in which a
-client could not connect. The numbers are kept in tests/faults/outages.json, from which docs/faults.md is made: an engine's when all
-its turns are over, beside those of the engines that did not run. Nothing else should run on the machine meanwhile.
+By engine: a good update; a restore that fails; a node that fails its own checks and goes back; a panic before the restore; a panic
+after clients have used the application on probation for a while. An outage is the longest time in which a client could not
+connect. The numbers of an engine replace its earlier ones in tests/faults/outages.json when all its turns are over;
+docs/faults.md is made from that file. Nothing else should run on the machine meanwhile.
 """
 
 import argparse
 import json
 import sys
 
+from lab import results
 from lab.command import LabError, say
 from lab.fleet import lab_verb
-from tests.faults import cases, page, run
+from lab.paths import REPO
+from tests.faults import cases, table
+from tests.faults.inject import inject, update
+from tests.faults.machine import open_node
 
 NAME = "fallback"
 # Point, fault, its word, and seconds after the point.
@@ -25,15 +29,15 @@ WAYS = {
 
 
 def away(node, engine, reason):
-    """The outage of one update, in seconds, and which memory the application had then, as in tests/faults.
+    """Return the outage of one update in seconds, and the application's memory afterwards (judge.py).
 
-    :raises LabError: it did not end as it must.
+    :raises LabError: the update did not end as it must.
     """
-    if reason == page.GOOD:
-        return run.usable(node, engine), "running"
+    if reason == table.GOOD:
+        return update(node, engine), "running"
     point, fault, word, seconds = WAYS[reason]
-    result = run.inject(node, cases.Case(engine, point, fault, word), seconds)
-    # An engine without a copy on the disk cannot fall back from every panic: the record says so then.
+    result = inject(node, cases.Case(engine, point, fault, word), seconds)
+    # An engine without a disk checkpoint cannot fall back from every panic; the record says so.
     if result["phase"] not in ("fell_back", "failed") or result["wrong"]:
         raise LabError(f"The update by {engine} after '{reason}' ended as {result}, expected one that fell back.")
     return result["outage_s"], result["data"]
@@ -41,11 +45,11 @@ def away(node, engine, reason):
 
 def keep(found):
     """Put an engine's numbers in place of its earlier ones."""
-    kept = {one["engine"]: one for one in json.loads(page.OUTAGES.read_text(encoding="utf-8"))} | {
+    kept = {one["engine"]: one for one in json.loads(table.OUTAGES.read_text(encoding="utf-8"))} | {
         found["engine"]: found
     }
     ordered = [kept[engine] for engine in cases.ENGINES if engine in kept]
-    page.OUTAGES.write_text(json.dumps(ordered, indent=1) + "\n", encoding="utf-8")
+    table.OUTAGES.write_text(json.dumps(ordered, indent=1) + "\n", encoding="utf-8")
 
 
 def main():
@@ -53,14 +57,15 @@ def main():
     parser.add_argument("--turns", type=int, default=1, help="of each engine (default: %(default)s)")
     parser.add_argument("engines", nargs="*", default=cases.ENGINES, metavar="ENGINE", help="default: all")
     args = parser.parse_args()
-    reasons = (page.GOOD, *WAYS)
-    out = run.REPO / "build" / NAME
+    reasons = (table.GOOD, *WAYS)
+    out = REPO / "build" / NAME
     out.mkdir(parents=True, exist_ok=True)
     try:
-        node = run.open_node(NAME, out)
+        node = open_node(NAME, out)
         for engine in args.engines:
             found = {
                 "engine": engine,
+                "commit": results.commit(),
                 "outages_s": {reason: [] for reason in reasons},
                 "data": {reason: [] for reason in reasons},
             }
