@@ -85,7 +85,11 @@ unit: tools ## unit tests of the library
 
 .PHONY: vm
 vm: lab-tools ## the scenarios on virtual machines
-	@$(checks) vm $(if $(SCENARIO),--scenario $(SCENARIO))
+	@$(checks) $(or $(SCENARIO),vm)
+
+.PHONY: check
+check: lab-tools ## one check by its name: CHECK=pytest, a linter, a scenario
+	@$(checks) $(or $(CHECK),$(error CHECK is empty: expected the name of a check, as make test lists them))
 
 .PHONY: install-check
 install-check: tools ## build the tarball, install it, find the playbook by its name

@@ -1,8 +1,8 @@
 """Run the project's checks, time each one, and end with the line "N passed, N failed".
 
-    checks.py --venv DIR [--scenario NAME] [lint | unit | package | vm]...
+    checks.py --venv DIR [lint | unit | package | vm | NAME]...
 
-Without a part: all of them. A check is one command; it has passed if its exit code is 0.
+NAME is one check: ruff, pytest, a scenario. Without a word: all parts. A check is one command; it has passed if its exit code is 0.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ SLOW_STEPS = 20
 # Run by their names only: together they would take half an hour more. update-12 drains, too, with the oldest CRIU.
 ON_REQUEST = ("drain", "frames")
 
-# Some of what `make torture` does, others each time.
+# A sample of `make torture`, another one each time.
 FAULTS, FAULTS_COUNT = "faults", 3
 
-# How a failed step of a scenario begins to say why, and how much of it the summary repeats.
+# How a failed step of a scenario begins its reason, and how much of the reason the summary repeats.
 REASON = "fatal: "
 REASON_LINES, REASON_COLUMNS = 16, 400
 
@@ -42,7 +42,7 @@ class Check:
     part: str
     name: str
     command: tuple[str, ...]
-    # Seconds after which it is ended: one that hangs must not take the others' time.
+    # Seconds after which it is ended: a check that hangs must not take the others' time.
     limit: int = 600
     environment: dict[str, str] = field(default_factory=dict)
     # Run if the check was ended before it could clean up after itself.
@@ -107,12 +107,8 @@ def nodes_of(scenario: str) -> int:
     return int(re.search(r"^\s*lab_nodes: (\d+)$", text, re.MULTILINE)[1])
 
 
-def wanted_scenarios(only: str) -> list[str]:
-    return [name for name in scenarios() if (name == only if only else name not in ON_REQUEST)]
-
-
-def checks(venv: Path, only_scenario: str) -> list[Check]:
-    found = [
+def checks(venv: Path) -> list[Check]:
+    return [
         Check("lint", "ruff", ("ruff", "check", ".")),
         Check("lint", "ruff-format", ("ruff", "format", "--diff", ".")),
         Check("lint", "shellcheck", ("tests/shellcheck.sh",)),
@@ -123,34 +119,37 @@ def checks(venv: Path, only_scenario: str) -> list[Check]:
         Check("unit", "pytest", ("python", "-m", "pytest")),
         Check("unit", "paged", ("make", "-C", "files/paged", "check")),
         Check("package", "install-check", ("tests/install-check.sh",)),
+        Check(
+            "vm",
+            FAULTS,
+            ("python", "-m", f"tests.{FAULTS}.run", "--sample", "--count", str(FAULTS_COUNT)),
+            limit=2400,
+            undo=("python", "-m", "lab", "down", "--name", FAULTS),
+            nodes=1,
+        ),
+        *(scenario_check(name) for name in scenarios()),
     ]
-    if only_scenario in ("", FAULTS):
-        found.append(
-            Check(
-                "vm",
-                FAULTS,
-                ("python", "-m", f"tests.{FAULTS}.run", "--sample", "--count", str(FAULTS_COUNT)),
-                limit=2400,
-                undo=("python", "-m", "lab", "down", "--name", FAULTS),
-                nodes=1,
-            )
-        )
-    for name in wanted_scenarios(only_scenario):
-        found.append(
-            Check(
-                "vm",
-                name,
-                ("molecule", "test", "--scenario-name", name, "--destroy", "always"),
-                limit=2400,
-                environment={"MOLECULE_EPHEMERAL_DIRECTORY": str(REPO / "build" / "molecule" / name)},
-                undo=("molecule", "destroy", "--scenario-name", name),
-                nodes=nodes_of(name),
-            )
-        )
-    return found
 
 
-# Plain lines as they come: they are kept in a log, and StepClock reads them.
+def scenario_check(name: str) -> Check:
+    return Check(
+        "vm",
+        name,
+        ("molecule", "test", "--scenario-name", name, "--destroy", "always"),
+        limit=2400,
+        environment={"MOLECULE_EPHEMERAL_DIRECTORY": str(REPO / "build" / "molecule" / name)},
+        undo=("molecule", "destroy", "--scenario-name", name),
+        nodes=nodes_of(name),
+    )
+
+
+def chosen(found: list[Check], words: list[str]) -> list[Check]:
+    """The checks that the words name: those of a part, or one by its name; without a word all."""
+    parts = [word for word in words if word in PARTS] if words else PARTS
+    return [check for check in found if check.name in words or (check.part in parts and check.name not in ON_REQUEST)]
+
+
+# Plain, unbuffered lines: a log keeps them, and StepClock reads them.
 PLAIN_OUTPUT = {"PYTHONUNBUFFERED": "1", "NO_COLOR": "1", "ANSIBLE_NOCOLOR": "1", "MOLECULE_COMMAND_BORDERS": "0"}
 
 
@@ -159,7 +158,7 @@ def environment_of(check: Check) -> dict[str, str]:
 
 
 def end_group(process: subprocess.Popen[str]) -> None:
-    """End the command and what it started: politely, then for certain."""
+    """End the command and its descendants by SIGTERM, then by SIGKILL."""
     for sign, patience in ((signal.SIGTERM, 10), (signal.SIGKILL, None)):
         try:
             os.killpg(process.pid, sign)
@@ -172,7 +171,7 @@ def end_group(process: subprocess.Popen[str]) -> None:
             continue
 
 
-# Set when it is interrupted: what still runs is then ended by the thread that runs it.
+# Set on an interrupt: the threads then end the commands that they run.
 stopping = threading.Event()
 running: set[subprocess.Popen[str]] = set()
 
@@ -184,7 +183,7 @@ def stop_all() -> None:
 
 
 def run(check: Check) -> Outcome:
-    # Scenarios run at the same time: each line says whose it is.
+    # Scenarios run in parallel: each line begins with its scenario.
     prefix = f"{check.name:<11} | " if check.nodes else ""
     print(f"\n=== {check.part}: {check.name} ===", flush=True)
     check.log.parent.mkdir(parents=True, exist_ok=True)
@@ -200,7 +199,7 @@ def run(check: Check) -> Outcome:
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
-        # A group of its own, so that a timeout ends the whole of it.
+        # A process group of its own, so that a timeout ends all of it.
         start_new_session=True,
     )
 
@@ -242,12 +241,12 @@ def run(check: Check) -> Outcome:
 
 
 def run_all(wanted: list[Check]) -> list[Outcome]:
-    """One after the other, but scenarios of few nodes at last and side by side: a processor for each node.
+    """Run the checks in turn, and scenarios of few nodes last and in parallel, with a processor for each node.
 
-    A node that has to share one may take minutes to boot.
+    A node that shares a processor may take minutes to boot.
     """
     processors = os.cpu_count() or 1
-    # The last names are the updates: they take the longest, so they begin.
+    # The updates, last by name, take the longest: they begin.
     together = [check for check in reversed(wanted) if 0 < 2 * check.nodes <= processors]
     outcomes = [run(check) for check in wanted if check not in together]
     lanes = processors // max((check.nodes for check in together), default=1)
@@ -263,9 +262,9 @@ def run_all(wanted: list[Check]) -> list[Outcome]:
 
 
 def reason(log: Path) -> list[str]:
-    """What a failed check said last: from its last failed step on, else its last lines.
+    """The last output of a failed check: from its last failed step on, else its last lines.
 
-    The summary repeats it, for where only the end of the output is kept.
+    The summary repeats it, because often only the end of the output is kept.
     """
     lines = [line[:REASON_COLUMNS] for line in log.read_text(errors="replace").splitlines()]
     failed = max((number for number, line in enumerate(lines) if line.startswith(REASON)), default=None)
@@ -323,29 +322,22 @@ def report(outcomes: list[Outcome], wall: float) -> None:
 def parse(arguments: Iterable[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--venv", type=Path, required=True, help="where the Python tools are installed")
-    parser.add_argument("--scenario", default="", help="of the part vm, only this one")
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"one of {', '.join(PARTS)}")
+    parser.add_argument("words", nargs="*", metavar="WORD", help=f"{', '.join(PARTS)}, or the name of a check")
     options = parser.parse_args(list(arguments))
-    for part in options.parts:
-        if part not in PARTS:
-            parser.error(f"the part is {part!r}, expected one of {', '.join(PARTS)}")
-    known = [*scenarios(), FAULTS]
-    if options.scenario and options.scenario not in known:
-        parser.error(f"the scenario is {options.scenario!r}, expected one of {', '.join(known)}")
+    known = [*PARTS, *(check.name for check in checks(options.venv))]
+    for word in options.words:
+        if word not in known:
+            parser.error(f"the check is {word!r}, expected one of {', '.join(known)}")
     return options
 
 
 def main() -> int:
-    # Ended like this, too, it is to take its virtual machines along.
+    # SIGTERM must end the virtual machines, too.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     options = parse(sys.argv[1:])
-    wanted = options.parts or PARTS
     began = time.monotonic()
-    outcomes = run_all([check for check in checks(options.venv, options.scenario) if check.part in wanted])
+    outcomes = run_all(chosen(checks(options.venv), options.words))
     report(outcomes, time.monotonic() - began)
-    if not outcomes:
-        print("checks: there is nothing to run, expected at least one check", file=sys.stderr)
-        return 1
     return 0 if all(outcome.passed for outcome in outcomes) else 1
 
 

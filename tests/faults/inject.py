@@ -81,11 +81,9 @@ def _settle(node, case, since, seconds):
         if said is None:
             time.sleep(PAUSE)
             continue
-        state = said
-        asked = node.run(f"[ -e {THERE}/fired ] && echo yes || echo no", check=False)
-        if asked.returncode:
+        state, fired = said, _has_fired(node)
+        if fired is None:
             continue  # the fault has struck meanwhile
-        fired = asked.stdout.strip() == "yes"
         if fired and case.fault == "cut" and not cut:
             time.sleep(PAUSE)  # the request on the console comes next
             continue
@@ -110,6 +108,12 @@ def _await_state(node, case, since, seconds, until, cut):
         waiting.kill()
         said = waiting.stdout.read()
     return (None if waiting.returncode else json.loads(said)), cut
+
+
+def _has_fired(node):
+    """Return whether the fault has struck, None where the node does not answer."""
+    asked = node.run(f"[ -e {THERE}/fired ] && echo yes || echo no", check=False)
+    return None if asked.returncode else asked.stdout.strip() == "yes"
 
 
 def _cut_power(node, case, since, seconds):
