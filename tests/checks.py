@@ -112,6 +112,7 @@ def checks(venv: Path) -> list[Check]:
         Check("lint", "ruff", ("ruff", "check", ".")),
         Check("lint", "ruff-format", ("ruff", "format", "--diff", ".")),
         Check("lint", "shellcheck", ("tests/shellcheck.sh",)),
+        Check("lint", "units", ("python", "-m", "pytest", "tests/lint")),
         Check("lint", "yamllint", ("yamllint", "--strict", ".")),
         Check("lint", "ansible-lint", ("ansible-lint", "--offline")),
         Check("lint", "sanity", ("tests/sanity.sh", str(venv))),

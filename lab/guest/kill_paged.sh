@@ -20,7 +20,7 @@ kill_often() {
 		# While systemd has not started it again there is nothing to kill.
 		until kill_once "$1" 2>/dev/null; do
 			# All memory is there, and the daemon has ended: too late.
-			[ -e "/run/kup/$1.service.flowing" ] || return 0
+			[ -e "/run/kup/$1.service.pending" ] || return 0
 			sleep 0.1
 		done
 		echo "$1 $number" >>/var/tmp/kills

@@ -2,7 +2,7 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""Where things lie on a node. Shell code of files/node/ has the same two roots in its first lines."""
+"""Where things lie on a node. The shell has the same roots in files/node/lib/record.sh, the unit templates have them in their text."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ PANIC_LOG = STATE + "/panic.log"
 
 # Installed by the role kup_checkpoint: this library and the shell beside it.
 RUNTIME = "/usr/local/lib/kup"
+UNIT_TEMPLATES = RUNTIME + "/units"
 GENERATOR = "/etc/systemd/system-generators/kup"
 
 # Gone with the boot: what this boot has already done.

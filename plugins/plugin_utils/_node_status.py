@@ -16,28 +16,28 @@ from ansible_collections.kup.fleet.plugins.module_utils._update.record import Re
 
 #: Shell command that prints what `parse` reads. Cheap: it runs twice a second while the node has better things to do.
 COMMAND = (
-    r'printf "boot %s\nkernel %s\narrived %s\nbusy %s\n" "$(cat /proc/sys/kernel/random/boot_id)" "$(uname -r)" '
-    rf'"$([ -e {RUN}/arrived ] && echo yes || echo no)" '
+    r'printf "boot %s\nkernel %s\nrestored %s\nbusy %s\n" "$(cat /proc/sys/kernel/random/boot_id)" "$(uname -r)" '
+    rf'"$([ -e {RUN}/restore-done ] && echo yes || echo no)" '
     # What runs; not what only waits to be tried again (auto-restart).
     rf'"$(systemctl show --property=SubState --value {" ".join(unit_names.ALL)} | grep -c -e ^start -e ^running -e ^stop -e ^final)"; '
-    # What is still flowing in (see _flow), as the page daemon tells it.
-    rf'set -- {RUN}/*.flowing; [ ! -e "$1" ] || systemctl show --property=StatusText "kup-paged-*"; '
+    # Pending pages (`pending_memory`), as the page daemon reports them.
+    rf'set -- {RUN}/*.pending; [ ! -e "$1" ] || systemctl show --property=StatusText "kup-paged-*"; '
     rf"cat {RECORD} {RECORD_COPY} 2>/dev/null || true"
 )
 
-_HEAD = re.compile(r"\A\s*boot ([0-9a-f-]{36})\nkernel (\S+)\narrived (yes|no)\nbusy (\d+)\n((?:StatusText=.*\n|\n)*)")
+_HEAD = re.compile(r"\A\s*boot ([0-9a-f-]{36})\nkernel (\S+)\nrestored (yes|no)\nbusy (\d+)\n((?:StatusText=.*\n|\n)*)")
 
 
 @dataclass(frozen=True)
 class NodeStatus:
-    """``boot_id``, ``kernel``, ``arrived`` (this boot has restored), ``busy`` (a chain runs), ``record``, ``flowing`` (text)."""
+    """``boot_id``, ``kernel``, ``restored`` (the restore of this boot is done), ``busy`` (a switch runs), ``record``, ``pending`` (pages, as text)."""
 
     boot_id: str
     kernel: str
-    arrived: bool
+    restored: bool
     busy: bool
     record: Record
-    flowing: str = ""
+    pending: str = ""
 
     @property
     def phase(self):
@@ -50,18 +50,18 @@ class NodeStatus:
         A phase of the record, or ``none`` (there is no record), or ``interrupted`` (stopped in the middle of writing the
         checkpoint).
         """
-        if self.busy or self.flowing or self.phase in ("switching", "returning"):
+        if self.busy or self.pending or self.phase in ("switching", "returning"):
             return None
         if self.phase == "probation":
             # Any other boot in this phase is on its way back to where the applications run.
-            return "probation" if self.arrived and self.kernel == self.record["KERNEL_NEW"] else None
+            return "probation" if self.restored and self.kernel == self.record["KERNEL_NEW"] else None
         if self.phase == "checkpointing":
             return "interrupted"
         return self.phase or "none"
 
     def text(self):
         """For a person who watches."""
-        return f"kernel {self.kernel}, phase {self.phase or 'none'}{', ' if self.flowing else ''}{self.flowing}"
+        return f"kernel {self.kernel}, phase {self.phase or 'none'}{', ' if self.pending else ''}{self.pending}"
 
 
 def parse(text):
@@ -73,6 +73,6 @@ def parse(text):
     head = _HEAD.match(text)
     if not head:
         return None
-    boot_id, kernel, arrived, busy, told = head.groups()
-    flowing = "; ".join(line.partition("=")[2] or "memory flows in" for line in told.split("\n") if line)
-    return NodeStatus(boot_id, kernel, arrived == "yes", busy != "0", records.parse(text[head.end() :]), flowing)
+    boot_id, kernel, restored, busy, told = head.groups()
+    pending = "; ".join(line.partition("=")[2] or "pages are pending" for line in told.split("\n") if line)
+    return NodeStatus(boot_id, kernel, restored == "yes", busy != "0", records.parse(text[head.end() :]), pending)

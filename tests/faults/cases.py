@@ -25,9 +25,9 @@ KILLED = {
 # The collection's own programs, by their command lines.
 KILLED_LINES = {
     "kup._update.cli": OLD_KERNEL,
-    "lib/kup/early": ("early",),
-    "lib/kup/restore": ("restoring",),
-    "lib/kup/arrived": ("flowing",),
+    "kup/boot/early": ("early",),
+    "kup/boot/restore-unit": ("restoring",),
+    "kup/boot/restore-done": ("flowing",),
 }
 # What the kernel is told so that it does not come to user space.
 COMMAND_LINES = ("root=/dev/none", "init=/bin/false")

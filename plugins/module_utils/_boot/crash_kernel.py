@@ -5,8 +5,8 @@
 """A panic of a kernel on probation lands in the preserved one, which keeps the log and brings the applications back.
 
 The new kernel sets memory aside (``crashkernel=``, Documentation/admin-guide/kdump/kdump.rst); early in its user space the preserved
-kernel is loaded there (files/node/arm-crash). After a panic that one runs in the little memory that was set aside, with one program
-only (files/node/crashed): it writes down what happened, and loads and starts the preserved kernel once more, with all memory.
+kernel is loaded there (files/node/crash/arm). After a panic that one runs in the little memory that was set aside, with one program
+only (files/node/crash/crashed): it writes down what happened, and loads and starts the preserved kernel once more, with all memory.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LOW, _BELOW = 256 << 20, 4 << 30
 
 # The crash kernel has no memory to spare; its devices were in use a moment ago; it starts on whichever processor was left.
 _DROPPED = re.compile(r"(default_)?hugepage\S*=|crashkernel=")
-_WORDS = f"init={RUNTIME}/crashed reset_devices nr_cpus=1"
+_WORDS = f"init={RUNTIME}/crash/crashed reset_devices nr_cpus=1"
 
 
 def room(directory):

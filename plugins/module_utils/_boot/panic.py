@@ -76,7 +76,7 @@ def settings():
 def put_back(kept):
     """Give the node the settings that `settings` has found, as far as this kernel knows them.
 
-    files/node/lib.sh does the same on the old kernel.
+    files/node/lib/panic.sh does the same on the old kernel.
     """
     for setting in kept.split():
         name, value = setting.split("=")

@@ -17,9 +17,9 @@ from .._paths import RUNTIME
 from . import cleanup
 from . import command as criu_command
 
-# For each of CRIU's stages at which files/node/hook waits: what it says, and what it reads then.
-_READY, _FREEZE, _DUMPED, _VERDICT = _PIPES = ("ready", "freeze", "dumped", "verdict")
-# Less than what files/node/hook holds a tree for.
+# For each of CRIU's stages at which files/node/switch/action-script waits: what it says, and what it reads then.
+_READY, _FREEZE, _DUMPED, _RESUME = _PIPES = ("ready", "freeze", "dumped", "resume")
+# Less than what files/node/switch/action-script holds a tree for.
 _HELD = 840
 _UNDOING = 60  # seconds
 
@@ -46,7 +46,7 @@ class Dump:
         self._listing = cleanup.before(directory)
         # By descriptor: the unit's own view may have the directory read-only, or not at all.
         command = criu_command.dump_command(
-            unit.main_pid, f"/proc/self/fd/{self._images}", findings, f"{RUNTIME}/hook", unit.own_mounts
+            unit.main_pid, f"/proc/self/fd/{self._images}", findings, f"{RUNTIME}/switch/action-script", unit.own_mounts
         )
         self._process = subprocess.Popen(
             [*command, *words],
@@ -56,7 +56,7 @@ class Dump:
             pass_fds=[self._images, *descriptors],
             env=dict(os.environ, LANG="C"),
         )
-        write_file(f"{directory}/criu.pid", f"{self._process.pid}\n")  # for files/node/given-up
+        write_file(f"{directory}/criu.pid", f"{self._process.pid}\n")  # for files/node/switch/clean-up
 
     def wait_ready(self, deadline):
         """Wait until CRIU is about to freeze the tree, or until ``deadline`` (time.monotonic seconds).
@@ -115,14 +115,14 @@ class Dump:
         """Make CRIU undo its work on the tree; wait until it runs again.
 
         One that is in the middle of its work is not ended: it alone can take its hands off the tree. It finds nobody to ask then,
-        and does the same (files/node/hook).
+        and does the same (files/node/switch/action-script).
         """
         self._clear_away()  # before the tree may run: who reads from a connection in repair mode gets an error
         with contextlib.suppress(OSError):  # the unit may be gone
             self.unit.thaw()
         with contextlib.suppress(BlockingIOError):  # one that has not begun yet should not begin
             os.read(self._pipes[_FREEZE], 64)
-        for pipe in (_FREEZE, _VERDICT):  # its hook may outlive it
+        for pipe in (_FREEZE, _RESUME):  # its hook may outlive it
             os.write(self._pipes[pipe], b"go on\n")
         for name in _PIPES:
             with contextlib.suppress(FileNotFoundError):

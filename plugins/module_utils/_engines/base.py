@@ -104,8 +104,8 @@ class Checkpoint(abc.ABC):
     brought equally far.
     """
 
-    #: More lines for the [Service] section of the unit that is restored.
-    service_lines = ""
+    #: Names of further templates (files/node/units) for drop-ins of the unit that is restored.
+    restored_templates = ()
 
     def __init__(self, unit, directory, settings):
         """:param settings: the record, for the settings of the engine."""

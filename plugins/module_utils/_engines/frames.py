@@ -20,7 +20,7 @@ from .._image import image as kernel_image
 from .._run import run
 from . import kmod, page_daemon
 
-# Beside vmlinuz in a staged kernel's place; files/node/restore-failed loads it as well.
+# Beside vmlinuz in a staged kernel's place; files/node/boot/go-back.sh loads it as well.
 _IMAGE = "patched"
 # What the next kernel's memory management needs before it can use what the old kernel has left; and page tables.
 _BESIDE = 16 << 20

@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import abc
 import contextlib
-import os
 
 from .._errors import KupError
-from .._paths import RUN
+from .._system import unit_templates
 from . import page_daemon, pending_memory
 from .dump_checkpoint import DumpCheckpoint
-from .page_daemon import PROGRAM
 
 #: CRIU's word for a restore whose pages come when they are needed
 ON_DEMAND = "--lazy-pages"
@@ -68,43 +66,14 @@ class PageServerCheckpoint(DumpCheckpoint):
             self.server.end()
         super().resume()
 
-    def server_unit(self, source, needs=""):
+    def server_unit(self, source, needed=""):
         """The service that brings in the memory of a restore on demand, as `services` returns it.
 
         :param source: words that tell the page daemon where the pages are.
-        :param needs: a file without which there is nothing to serve.
+        :param needed: a file without which there is nothing to serve.
         """
-        name = self.unit.name
-        return {
-            pending_memory.service(name): f"""
-[Unit]
-Description=Bring in the memory of {name} when it is needed
-DefaultDependencies=no
-# No Requires= to or from another unit: systemd starts what it names, and restarts what names it, whenever it starts this one
-# again. kup-early would hold packets once more, or be gone by then.
-After=kup-early.service
-RequiresMountsFor={self.directory} /usr
-Conflicts=shutdown.target
-Before=shutdown.target
-StartLimitIntervalSec=0
-# Stopping it gives up the descriptors that systemd keeps for it; what has not come by then would read as zeros.
-RefuseManualStop=yes
-{f"ConditionPathExists={needs}" if needs else ""}
-
-[Service]
-Type=notify
-NotifyAccess=all
-ExecStart={PROGRAM} serve {" ".join(source)} --images-dir {self.directory} --socket {self.directory}/lazy-pages.socket \
-  --journal {RUN}/{name}.journal --after {RUN}/rest
-# What it cannot write is no reason to start the daemon again.
-ExecStopPost=-/bin/sh {os.path.dirname(PROGRAM)}/flowed {name}
-Restart=on-failure
-RestartSec=0
-# One that is killed before it is ready is started again; without this (systemd before 254) the restore fails with it.
-RestartMode=direct
-RestartPreventExitStatus=2 3 4
-FileDescriptorStoreMax=16384
-LimitNOFILE=524288
-OOMScoreAdjust=-1000
-"""
-        }
+        unit = self.unit.name
+        text = unit_templates.render(
+            "kup-paged.service", UNIT=unit, IMAGES=self.directory, SOURCE=" ".join(source), NEEDED=needed
+        )
+        return {pending_memory.service(unit): text}

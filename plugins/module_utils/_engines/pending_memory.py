@@ -2,10 +2,10 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""Memory that is still flowing in after a restore on demand (engines ``foam`` and ``ppp``).
+"""Lazy pages that are pending after a restore on demand (engines ``foam`` and ``ppp``).
 
-Such a process must not be dumped: CRIU would leave out what has not come yet, and say nothing. As long as a unit's memory
-flows, the file UNIT.flowing is in the runtime directory (files/node/early makes it, files/node/flowed removes it).
+A process with pending pages must not be dumped: CRIU would leave them out without a word. While pages of a unit are pending, the file
+UNIT.pending is in the runtime directory: files/node/boot/early makes it, files/node/boot/pages-drained removes it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .._errors import KupError
 from .._paths import RUN
 from .._run import run
 
-_ENDING = ".flowing"
+_ENDING = ".pending"
 
 
 def service(unit):
@@ -26,7 +26,7 @@ def service(unit):
 
 
 def units():
-    """Names of the units whose memory is still flowing in."""
+    """Names of the units with pending pages."""
     try:
         return sorted(name[: -len(_ENDING)] for name in os.listdir(RUN) if name.endswith(_ENDING))
     except FileNotFoundError:
@@ -34,8 +34,8 @@ def units():
 
 
 def progress():
-    """The same for a person: a text, empty if all is in place."""
-    return ", ".join(f"{unit}: {_said(unit) or 'its memory is flowing in'}" for unit in units())
+    """The same as a text for a person; empty if all pages are in place."""
+    return ", ".join(f"{unit}: {_said(unit) or 'pages are pending'}" for unit in units())
 
 
 def _said(unit):
@@ -48,7 +48,7 @@ def lost(unit):
 
 
 def refuse():
-    """:raises KupError: memory is still flowing in."""
+    """:raises KupError: pages of a unit are pending."""
     if units():
         raise KupError(f"The applications' memory is not in place yet ({progress()}); wait for it.")
 

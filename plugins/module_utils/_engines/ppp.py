@@ -173,28 +173,18 @@ class PppCheckpoint(PageServerCheckpoint):
         self._recorded = self.server.finish(f"{first}\n")
         return first + self._recorded["objects"]
 
-    # The process stands still until its memory is back. systemd's SIGTERM comes with SIGCONT: it would run without.
-    # A closed device policy holds for whoever is in the control group, also for who puts it back.
-    service_lines = """KillMode=control-group
-KillSignal=SIGKILL
-FinalKillSignal=SIGKILL
-SendSIGKILL=yes
-TimeoutStartFailureMode=kill
-PrivateDevices=no
-DevicePolicy=auto
-DeviceAllow=
-"""
+    restored_templates = ("restored-frames.conf",)
 
     def statistics(self):
         return {**self._recorded, "table": self.table}
 
     def restore_command(self, pidfile):
-        # Nothing may run before its memory is back: files/node/restore lets it go on.
+        # Nothing may run before its memory is back: files/node/boot/restore-unit lets it go on.
         words = ["--leave-stopped", *([ON_DEMAND] if self._is_lazy else [])]
         return [*super().restore_command(pidfile), *words]
 
     def services(self):
-        return self.server_unit(["--frames"], needs=kmod.DEVICE) if self._is_lazy else {}
+        return self.server_unit(["--frames"], needed=kmod.DEVICE) if self._is_lazy else {}
 
 
 def _small_pages(unit):

@@ -20,7 +20,7 @@ from .._run import run
 from . import smaps
 
 _ENABLED = "/sys/kernel/mm/transparent_hugepage/enabled"
-#: What the setting was; files/node/given-up reads it as well.
+#: What the setting was; files/node/switch/clean-up reads it as well.
 _SAVED = RUN + "/hugepages"
 
 # In a mount namespace of its own: debugfs need not be mounted on the node, and is not left mounted.

@@ -2,7 +2,7 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""Command line of files/node/node: what runs on a node when no controller is there."""
+"""Command line of files/node/cli: what runs on a node when no controller is there."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .._errors import KupError
 from . import lock, switch, watch
 from . import record as records
 
-#: Exit code of a chain that was given up in good order; after any other files/node/given-up puts things right.
+#: Exit code of a chain that was given up in good order; after any other files/node/switch/clean-up puts things right.
 GIVEN_UP = 3
 
 
@@ -25,7 +25,7 @@ def main(arguments):
             watch.look()  # which may take as long as the operator's commands do
             return 0
         if arguments[:1] == ["undo"] and len(arguments) == 3:
-            cleanup.undo(*arguments[1:])  # for files/node/given-up, which has the lock
+            cleanup.undo(*arguments[1:])  # for files/node/switch/clean-up, which has the lock
             return 0
         with lock.exclusive():
             _run(arguments)

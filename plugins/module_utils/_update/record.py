@@ -8,7 +8,7 @@ The file has the format of os-release(5), ``KEY=value`` lines with shell quoting
 library *and* the shell that decides early in the boot (files/node/), behind a first line ``# SHA256`` of all the others. It
 is only ever replaced as a whole, and there are two of it: where a bit of the first is not what was written, the second counts.
 
-What each phase means, and what the next boot does on finding it, is `PHASES`; files/node/lib.sh acts on the same words.
+What each phase means, and what the next boot does on finding it, is `PHASES`; files/node acts on the same words.
 """
 
 from __future__ import annotations

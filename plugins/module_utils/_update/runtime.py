@@ -9,27 +9,29 @@ from __future__ import annotations
 import os
 import shutil
 
-from .._engines import kmod
+from .._engines import kmod, page_daemon
 from .._errors import KupError
 from .._files import write_file
 from .._paths import GENERATOR, RUNTIME
 from . import record
 
 _PACKAGE = RUNTIME + "/kup"
+# Of files/node; systemd looks for it elsewhere.
+_GENERATOR = "boot/generator"
 
 
 def layout(library, node, kernel_module):
     """Where everything goes: dict path → text.
 
-    :param library: the library's files, dict name → text.
-    :param node: the files of files/node, dict name → text.
+    :param library: the library's files, dict path in it → text.
+    :param node: the files of files/node, dict path in it → text.
     :param kernel_module: the source in files/kmod and what it needs, dict name → text.
     """
     wanted = {f"{_PACKAGE}/{name}": text for name, text in library.items()}
     wanted.setdefault(f"{_PACKAGE}/__init__.py", "")
-    wanted.update({f"{RUNTIME}/{name}": text for name, text in node.items() if name != "generator"})
+    wanted.update({f"{RUNTIME}/{name}": text for name, text in node.items() if name != _GENERATOR})
     wanted.update({f"{kmod.SOURCE}/{name}": text for name, text in kernel_module.items()})
-    wanted[GENERATOR] = node["generator"]
+    wanted[GENERATOR] = node[_GENERATOR]
     return wanted
 
 
@@ -44,7 +46,9 @@ def install(wanted, dry=False):
             "An update is under way on this node; finish it, or undo it with 'ansible-playbook kup.fleet.kup_fallback', before this."
         )
     changed = [path for path, text in wanted.items() if not _same(path, text)]
-    stale = [path for path in _present() if path not in wanted]
+    # The page daemon is a program for one architecture: the role copies it, beside what is installed here.
+    kept = {*wanted, page_daemon.PROGRAM} if wanted else set()
+    stale = [path for path in _present() if path not in kept]
     if not dry:
         for directory in {os.path.dirname(path) for path in changed}:
             os.makedirs(directory, mode=0o755, exist_ok=True)
@@ -52,9 +56,15 @@ def install(wanted, dry=False):
             write_file(path, wanted[path], _mode(wanted[path]))
         for path in stale:
             os.unlink(path)
-        if not wanted:
-            shutil.rmtree(RUNTIME, ignore_errors=True)
+        _remove_empty_directories(kept)
     return sorted(changed + stale)
+
+
+def _remove_empty_directories(kept):
+    """Remove directories below (and with) the runtime's without a file that is kept; Python's cache does not count."""
+    for directory, _directories, _names in os.walk(RUNTIME, topdown=False):
+        if not any(path.startswith(f"{directory}/") for path in kept):
+            shutil.rmtree(directory)
 
 
 def _mode(text):

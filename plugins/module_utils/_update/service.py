@@ -23,18 +23,19 @@ _LAST_WORD = 10  # seconds between the restored application and the last line of
 
 
 def start(unit, arguments):
-    """Start ``node ARGUMENTS`` as the transient service ``unit``; it needs neither this process nor a controller.
+    """Start ``cli ARGUMENTS`` (files/node/cli) as the transient service ``unit``; it needs neither this process nor a controller.
 
     Returns as soon as it runs. It is not collected when it fails: ``systemctl status`` tells, until the next start.
 
     :raises KupError: systemd could not start it, e.g. because the runtime is not installed.
     """
     run(["systemctl", "reset-failed", unit], check=False)
-    # A chain that is killed must not take CRIU with it; what it leaves is put right by `given-up`.
-    # Nor is the end of a CRIU that took too much memory to be that of the chain, which undoes what CRIU cannot any more.
-    properties = ["Type=exec", "KillMode=process", "OOMPolicy=continue", f"ExecStopPost=/bin/sh {RUNTIME}/given-up"]
+    # KillMode: a switch that is killed must not take CRIU with it; files/node/switch/clean-up puts right what it leaves. OOMPolicy: a
+    # CRIU that took too much memory must not end the switch, which undoes what that CRIU cannot undo any more.
+    clean_up = f"ExecStopPost=/bin/sh {RUNTIME}/switch/clean-up"
+    properties = ["Type=exec", "KillMode=process", "OOMPolicy=continue", clean_up]
     options = ["--quiet", f"--unit={unit}", *(f"--property={text}" for text in properties)]
-    run(["systemd-run", *options, "--", f"{RUNTIME}/node", *arguments])
+    run(["systemd-run", *options, "--", f"{RUNTIME}/cli", *arguments])
 
 
 def go_back(reason, owner="", committed=False):
@@ -74,8 +75,8 @@ def status():
     while True:
         events = timeline.events()
         # The record moves on a moment before the timeline is complete.
-        complete = any(event["event"] == "arrived" and event["boot"] == boot for event in events)
-        if complete or not os.path.exists(f"{RUN}/arrived") or time.monotonic() > give_up:
+        complete = any(event["event"] == "restore-done" and event["boot"] == boot for event in events)
+        if complete or not os.path.exists(f"{RUN}/restore-done") or time.monotonic() > give_up:
             break
         time.sleep(0.1)
     return {

@@ -47,7 +47,7 @@ CHECKS = {
     "numbers": [],
 }
 # The record has moved on before these have put everything back.
-ENDS = ("kup-arrived.service", "kup-restore-failed.service")
+ENDS = ("kup-restore-done.service", "kup-restore-failed.service")
 # Each look takes a good part of a second of an emulated processor, which the update needs.
 PAUSE = 2
 FILES = (

@@ -99,7 +99,7 @@ def test_what_it_finds(node):
     assert crash_kernel.provide_files(str(place))
     line = (place / "crash-cmdline").read_text().split()
     assert line[:3] == ["root=/dev/sda", "rw", "quiet"]
-    assert "init=/usr/local/lib/kup/crashed" in line
+    assert "init=/usr/local/lib/kup/crash/crashed" in line
     assert (place / "memmap" / "1" / "type").read_text() == "Reserved\n"
     assert (place / "memmap" / "1" / "start").read_text() == "0x100000\n"
     assert (place / "window").read_text().startswith("--kexec-syscall --mem-min=0x")

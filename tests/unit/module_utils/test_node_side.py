@@ -1,4 +1,4 @@
-"""Pure parts of what prepares a switch: sockets, packets to hold, unit texts, command lines, boot loader entries."""
+"""Pure parts of what prepares a switch: sockets, packets to hold, command lines, boot loader entries."""
 
 import re
 import struct
@@ -11,7 +11,7 @@ from ansible_collections.kup.fleet.plugins.module_utils._boot import kexec, pani
 from ansible_collections.kup.fleet.plugins.module_utils._criu import command
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._system import sockets as inet_sockets
-from ansible_collections.kup.fleet.plugins.module_utils._update import boot_plan, info, network_lock
+from ansible_collections.kup.fleet.plugins.module_utils._update import info, network_lock
 
 HEADER = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode"
 
@@ -105,46 +105,6 @@ def test_criu_s_own_packets_pass_before_anything_is_dropped():
 
 def test_a_ruleset_replaces_the_one_before():
     assert network_lock.ruleset([]).startswith("table inet kup\ndelete table inet kup\ntable inet kup {")
-
-
-UNIT = r"""[Unit]
-Description=memcached daemon
-After=network.target \
-    remote-fs.target
-Documentation=man:memcached(1)
-ConditionPathExists=/etc/memcached.conf
-
-[Service]
-Type=notify
-ExecStart=/usr/bin/memcached -m 64 \
-  -p 11211 \
-  -u memcache
-ExecReload=/bin/kill -HUP $MAINPID
-Environment=A=1 \
-  B=2
-  TimeoutStartSec=5
-TimeoutStopSec=9
-Restart=always
-RestartSec=3
-LimitNOFILE=4096
-MemoryMax=1G
-MemoryLimit=1G
-StartupCPUWeight=7
-MemorySwapMax=0
-PrivateTmp=true
-StandardError=inherit
-
-[Install]
-WantedBy=multi-user.target
-"""
-
-
-def test_a_unit_keeps_its_limits_and_loses_what_starts_it_afresh_or_late():
-    assert boot_plan.restored_text(UNIT) == (
-        "[Unit]\nDescription=memcached daemon\nDocumentation=man:memcached(1)\n\n[Service]\n"
-        "Environment=A=1 \\\n  B=2\nTimeoutStopSec=9\nLimitNOFILE=4096\nMemorySwapMax=0\nPrivateTmp=true\n\n"
-        "[Install]\nWantedBy=multi-user.target\n"
-    )
 
 
 @pytest.mark.parametrize(

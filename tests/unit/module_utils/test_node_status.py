@@ -13,9 +13,9 @@ OLD, NEW = "6.12.117+deb13-cloud-amd64", "7.2.12+deb13-cloud-amd64"
 BOOT = "0f0e9c9e-6c3c-4f4e-8a55-6f1f2b3c4d5e"
 
 
-def answer(phase="", kernel=OLD, arrived="no", busy=0, told=""):
+def answer(phase="", kernel=OLD, restored="no", busy=0, told=""):
     record = records.sealed(f"PHASE={phase}\nKERNEL_OLD={OLD}\nKERNEL_NEW={NEW}\n") if phase else ""
-    return f"boot {BOOT}\nkernel {kernel}\narrived {arrived}\nbusy {busy}\n{told}{record}"
+    return f"boot {BOOT}\nkernel {kernel}\nrestored {restored}\nbusy {busy}\n{told}{record}"
 
 
 def state(*arguments, **keywords):
@@ -38,12 +38,12 @@ def test_a_trial_is_one_when_the_applications_run_on_the_new_kernel():
     assert state("probation", OLD, "yes") is None, "a crash into the old kernel restores first"
 
 
-def test_memory_that_is_still_flowing_in_is_waited_for():
+def test_pending_pages_are_waited_for():
     status = _node_status.parse(
         answer("probation", NEW, "yes", told="StatusText=restored, 5 pages left\n\nStatusText=\n")
     )
     assert status.state() is None
-    assert status.text() == f"kernel {NEW}, phase probation, restored, 5 pages left; memory flows in"
+    assert status.text() == f"kernel {NEW}, phase probation, restored, 5 pages left; pages are pending"
 
 
 @pytest.mark.parametrize("phase", ["prepared", "committed", "fell_back", "aborted", "failed"])

@@ -194,7 +194,7 @@ def test_pages_that_are_shared_need_room_for_the_copies(monkeypatch):
         ("lazy", 4096, ("6.12.1", "7.2.1"), "No userfaultfd.", False),
     ],
 )
-def test_who_gets_memory_when_it_needs_it(monkeypatch, wanted, mib, kernels, complaint, lazy):
+def test_who_gets_memory_when_it_needs_it(unit_templates, monkeypatch, wanted, mib, kernels, complaint, lazy):
     monkeypatch.setattr(ppp.command, "check", lambda feature: complaint)
     unit = types.SimpleNamespace(name="cache.service", rss=mib << 20)
     settings = {"PPP_BIND": wanted, "KERNEL_OLD": kernels[0], "KERNEL_NEW": kernels[1]}

@@ -1,7 +1,5 @@
-"""The transaction record: what is written is read again, by Python and by the shell; who may work on it."""
+"""The transaction record: what is written is read again; who may work on it. The shell's side is in tests/unit/node."""
 
-import pathlib
-import subprocess
 import time
 
 import pytest
@@ -9,8 +7,6 @@ import pytest
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._update import record as records
 from ansible_collections.kup.fleet.plugins.module_utils._update.record import Record
-
-LIBRARY = pathlib.Path(__file__).parents[3] / "files" / "node" / "lib.sh"
 
 
 @pytest.fixture
@@ -36,14 +32,6 @@ def flip(path, bit):
     path.write_bytes(content)
 
 
-def read_by_the_shell(path):
-    """What files/node/lib.sh finds in the record: phase and a reason."""
-    shell = LIBRARY.read_text().replace("state=/var/lib/kup", f"state={path.parent}")
-    done = subprocess.run(["sh", "-ec", f'{shell}\necho "$PHASE:$REASON"'], check=True, capture_output=True, text=True)
-    assert not done.stderr
-    return done.stdout.strip()
-
-
 def test_any_flipped_bit_is_found_and_the_copy_counts(path):
     record = Record(PHASE="probation", REASON="it said 'no'")
     records.save(record)
@@ -51,20 +39,7 @@ def test_any_flipped_bit_is_found_and_the_copy_counts(path):
     for bit in range(8 * len(right)):
         flip(path, bit)
         assert records.load() == record
-        if bit % 13 == 0:
-            assert read_by_the_shell(path) == "probation:it said 'no'"
         path.write_bytes(right)
-
-
-def test_the_shell_writes_what_the_copy_says_where_the_record_is_damaged(path):
-    records.save(Record(PHASE="probation", KERNEL_NEW="7.2"))
-    flip(path, 8 * 80)
-    shell = LIBRARY.read_text().replace("state=/var/lib/kup", f"state={path.parent}")
-    subprocess.run(["sh", "-ec", f"{shell}\nadvance fell_back why running"], check=True)
-    for damaged in (path, path.with_name("record.copy")):
-        flip(damaged, 8 * 70)
-        assert records.load() == Record(PHASE="fell_back", KERNEL_NEW="7.2", REASON="why", DATA="running")
-        flip(damaged, 8 * 70)
 
 
 def test_two_damaged_records_say_nothing(path):
@@ -73,7 +48,6 @@ def test_two_damaged_records_say_nothing(path):
     flip(path.with_name("record.copy"), 8 * 3)
     with pytest.raises(KupError, match="not what was written"):
         records.load()
-    assert read_by_the_shell(path) == ":"
 
 
 def test_without_a_file_the_record_is_empty(path):
@@ -81,77 +55,6 @@ def test_without_a_file_the_record_is_empty(path):
     assert record == {}
     assert not record.unfinished
     assert record["PHASE"] == ""
-
-
-def test_a_reason_with_quotes_survives_the_shell(path):
-    """files/node writes the record again with single quotes around each value."""
-    record = Record(PHASE="probation", KERNEL_NEW="7.2")
-    records.advance(record, "probation", "'criu check' fails:\n  it's no use; $(id) `id` \\")
-    shell = LIBRARY.read_text().replace("state=/var/lib/kup", f"state={path.parent}")
-    subprocess.run(["sh", "-ec", f'{shell}\nadvance fell_back "$REASON"'], check=True)
-    found = records.load()
-    assert found["PHASE"] == "fell_back"
-    assert found["REASON"] == '"criu check" fails: it"s no use; $(id) `id` \\'
-    assert found["KERNEL_NEW"] == "7.2"
-
-
-def try_again(plan):
-    """Exit code of a boot's attempt to restore a unit, by files/node/lib.sh."""
-    shell = f"{LIBRARY.read_text()}\nplan={plan}\ntry_again a.service\nwait"
-    return subprocess.run(["sh", "-ec", shell], check=False, capture_output=True, text=True)
-
-
-def test_a_checkpoint_is_not_tried_for_ever(tmp_path):
-    assert [try_again(tmp_path).returncode for _boot in range(5)] == [0] * 5
-    last = try_again(tmp_path)
-    assert last.returncode != 0
-    assert "5 boots have tried to bring a.service back" in last.stderr
-
-
-def test_a_boot_that_cannot_be_counted_still_tries(tmp_path):
-    assert try_again(tmp_path / "missing").returncode == 0
-
-
-@pytest.mark.parametrize(
-    ("limits", "current", "after", "said"),
-    [
-        ("100 90", 80, ("100", "90"), ""),
-        ("max max", 80, ("max", "max"), ""),
-        # Nobody is ended for it.
-        ("100 90", 101, ("infinite", "90"), "a.service has 101 bytes, more than its MemoryMax=100"),
-    ],
-)
-def test_weights_and_limits_come_back_after_a_restore(tmp_path, limits, current, after, said):
-    result = own_resources(tmp_path, limits, current)
-    assert tuple((tmp_path / f"memory.{name}").read_text().strip() for name in ("max", "high")) == after
-    assert (tmp_path / "cpu.weight").read_text() == "50\n"
-    assert said in result.stderr
-    assert bool(said) == bool(result.stderr)
-
-
-def test_a_limit_waits_for_memory_that_is_still_to_come(tmp_path):
-    (tmp_path / "a.service.flowing").touch()
-    own_resources(tmp_path, "100 90", 10)
-    assert (tmp_path / "memory.max").read_text() == "infinite\n"
-    assert (tmp_path / "cpu.weight").read_text() == "50\n"
-    # All is there, and who brought it in may have looked before the applications had arrived.
-    (tmp_path / "a.service.flowed").touch()
-    own_resources(tmp_path, "100 90", 10)
-    assert (tmp_path / "memory.max").read_text() == "100\n"
-
-
-def own_resources(folder, limits, current):
-    """Give a.service, whose control group is the folder, back what it had, by files/node/lib.sh."""
-    for name, text in (
-        ("memory.max", "infinite"),
-        ("memory.high", "infinite"),
-        ("memory.current", current),
-        ("cpu.weight", 10000),
-    ):
-        (folder / name).write_text(f"{text}\n")
-    (folder / "resources").write_text(f"b.service /gone 7 7 1 2\na.service {folder} 50 100 {limits}\n")
-    shell = f"{LIBRARY.read_text()}\nplan={folder} run={folder} UNITS=a.service\nown_resources"
-    return subprocess.run(["sh", "-ec", shell], check=True, capture_output=True, text=True)
 
 
 @pytest.mark.parametrize("text", ["PHASE=great", "COLOUR=red", "no line", "PHASE=probation phase"])

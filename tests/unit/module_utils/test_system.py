@@ -1,17 +1,12 @@
-"""What is read from the system: drivers of a device, file systems, CRIU's complaints, and what the next boot links."""
+"""What is read from the system: drivers of a device, file systems, CRIU's complaints, routes."""
 
 import os
-import pathlib
-import subprocess
 import types
 
 import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils._criu import command as criu_command
 from ansible_collections.kup.fleet.plugins.module_utils._system import drivers, filesystems, network
-from ansible_collections.kup.fleet.plugins.module_utils._update import boot_plan
-
-REPO = pathlib.Path(__file__).resolve().parents[3]
 
 
 def put_driver(device, name, module=None):
@@ -72,44 +67,9 @@ def test_a_criu_that_could_not_even_write_its_log(monkeypatch, tmp_path, blocks,
     assert says in criu_command.complaint(str(tmp_path), "dump", 1)
 
 
-def test_who_was_asked_to_start_before_a_unit_still_does(monkeypatch, tmp_path):
-    monkeypatch.setattr(boot_plan, "show", lambda name, *properties: {"After": "basic.target systemd-udevd.service"})
-    boot_plan._ahead(str(tmp_path / "ahead"), "cache.service", ["systemd-journald.service", "systemd-udevd.service"])
-    assert (tmp_path / "ahead/cache.service.d/kup-ahead.conf").read_text().split() == [
-        "[Unit]",
-        "Before=systemd-journald.service",
-    ]
-
-
 def test_a_gateway_is_reached_before_what_is_behind_it(monkeypatch):
     monkeypatch.setattr(network, "read_text", lambda *arguments: "1500")
     monkeypatch.setattr(network, "_addresses", lambda name: [])
     monkeypatch.setattr(network, "_routes", lambda name: ["default via 10.0.0.1", "10.0.0.1 scope link"])
     routes = [command for command in network.Link("ens3").commands if command.startswith("route")]
     assert routes == ["route replace 10.0.0.1 scope link dev ens3", "route replace default via 10.0.0.1 dev ens3"]
-
-
-@pytest.mark.parametrize(("mark", "linked"), [(None, True), ("network-later", False), ("arrived", False)])
-def test_a_restore_goes_ahead_unless_it_waits_for_the_network(tmp_path, mark, linked):
-    state, run, plan, early = (tmp_path / name for name in ("state", "run", "plan", "early"))
-    for directory in (
-        state,
-        run,
-        early,
-        plan / "pages",
-        plan / "restore",
-        plan / "probation",
-        plan / "ahead/x.service.d",
-    ):
-        directory.mkdir(parents=True)
-    (plan / "ahead/x.service.d/kup-ahead.conf").touch()
-    if mark:
-        (run / mark).touch()
-    (tmp_path / "lib.sh").write_text(f"run={run} plan={plan} PHASE=switching KERNEL_NEW=none\nflowing() {{ false; }}\n")
-    (tmp_path / "record").touch()
-    text = (REPO / "files/node/generator").read_text()
-    text = text.replace("/usr/local/lib/kup/lib.sh", str(tmp_path / "lib.sh")).replace(
-        "/var/lib/kup/record", str(tmp_path / "record")
-    )
-    subprocess.run(["sh", "-c", text, "generator", "normal", str(early), "late"], check=True)
-    assert (early / "x.service.d/kup-ahead.conf").exists() == linked

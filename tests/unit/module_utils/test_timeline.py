@@ -12,7 +12,7 @@ NEW = [
     ("restore-start", 104.0),
     ("restore-end", 104.8),
     ("open", 104.85),
-    ("arrived", 106.0),
+    ("restore-done", 106.0),
 ]
 
 

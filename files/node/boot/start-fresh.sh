@@ -1,0 +1,44 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Outcome of a failed restore where no checkpoint is left to restore: what does not run starts fresh, and the update is over.
+
+# shellcheck disable=SC2154  # variables of lib/record.sh
+
+# settle_trees: trees that were restored stopped go on with their frames, or start fresh like the others
+settle_trees() {
+	if decided go-on; then
+		for unit in $UNITS; do
+			signal_tree CONT "$unit"
+		done
+	elif decided go-back; then
+		kill_units
+	fi
+}
+
+# drop_pending: only a unit that runs gets the rest of its lazy pages
+drop_pending() {
+	for unit in $UNITS; do
+		{ [ -e "$run/$unit.restored" ] && ! decided go-back; } || rm -f "$run/$unit.pending"
+	done
+}
+
+# start_fresh REASON: end the update in phase failed, and start the units that do not run
+start_fresh() {
+	: >"$run/restore-done"
+	advance failed "$1" fresh
+	disarm
+	printf 'kup: RESTORE FAILED: units %s: %s\n' "$UNITS" "$1" >/dev/kmsg
+	nft delete table inet kup
+	settle_trees
+	drop_pending
+	: >"$run/rest"
+	restore_hugepages
+	release_frames
+	pages_pending || restore_overcommit
+	systemctl daemon-reload
+	restore_resources
+	for unit in $UNITS; do
+		systemctl reset-failed "$unit"
+		systemctl --no-block start "$unit"
+	done
+}

@@ -1,0 +1,166 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""The systemd units of a boot plan. Their texts are the templates in files/node/units."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from .._boot import panic
+from .._files import make_directory
+from .._paths import RUN
+from .._run import run
+from .._system.unit_templates import render
+from .._system.units import HEAVIEST, show
+
+# What a unit's own text lacks while it is restored. All of it is back after the daemon-reload that ends the restore.
+# It would order the unit into the late boot, or tie it to units that come later:
+_ORDERING = "After|Before|Wants|Requires|Requisite|BindsTo|PartOf|Upholds|DefaultDependencies|JoinsNamespaceOf"
+# it would keep the unit from being restored, or start other units when the restore fails:
+_CONDITIONS = r"Condition\w+|Assert\w+|OnFailure|OnSuccess|StartLimit\w+|RequiresMountsFor|WantsMountsFor"
+# it would start the application afresh, in its own way:
+_EXECUTION = r"Exec\w+|Type|PIDFile|Restart\w*|TimeoutStartSec|TimeoutSec|StandardInput|StandardOutput|StandardError"
+_EXECUTION += "|WatchdogSec|NotifyAccess|GuessMainPID"
+# and it would set the memory limits and weights of the restore by another name.
+_RESOURCES = r"Memory(Max|High|Limit)|Startup\w+"
+_DROPPED = re.compile(rf"^\s*({_ORDERING}|{_CONDITIONS}|{_EXECUTION}|{_RESOURCES})\s*=")
+
+_SYSINIT = "sysinit.target"
+
+# Where the units of a boot plan are while an update is under way.
+_GENERATED = "/run/systemd/generator"
+
+# The restore itself waits for these, and mounts need the targets.
+_NEEDED = ("systemd-remount-fs.service", "local-fs.target", "local-fs-pre.target", "swap.target")
+
+
+def write(directory, parts, record, network_is_ours):
+    """Write all units of the boot plan in ``directory``.
+
+    :param parts: the checkpoints, as the engines make them.
+    :param record: the `Record`, for the time limits of the restore and the commit.
+    :param network_is_ours: the early boot brings up all interfaces of the saved connections.
+    """
+    restore, pages, probation = (_Folder(f"{directory}/{name}") for name in ("restore", "pages", "probation"))
+    others = _early_units()
+    _early(restore, others)
+    for part in parts:
+        for name, text in part.services().items():
+            pages.put(name, text)
+        _restored(restore, part, record["RESTORE_TIMEOUT"])
+        if network_is_ours and _on_root(os.path.dirname(part.directory)):
+            _ahead(_Folder(f"{directory}/ahead"), part.unit.name, others)
+    units = " ".join(part.unit.name for part in parts)
+    restore.put(
+        "kup-restore-done.service", render("kup-restore-done.service", UNITS=units, HEAVIEST=HEAVIEST), _SYSINIT
+    )
+    restore.put("kup-restore-failed.service", render("kup-restore-failed.service"))
+    # Until the restore is done only.
+    restore.put_drop_in("kup-crash.service", "restoring.conf", render("crash-restoring.conf"))
+    probation.put("kup-crash.service", render("kup-crash.service"), _SYSINIT)
+    _deadline(probation, record["COMMIT_TIMEOUT"])
+    if int(record["WATCH_INTERVAL"] or 0):
+        _watch(probation, record["WATCH_INTERVAL"])
+
+
+class _Folder:
+    """A folder of unit files, laid out as systemd wants it."""
+
+    def __init__(self, path):
+        self._path = path
+        make_directory(path)
+
+    def put(self, name, text, wanted_by=None):
+        """Write the unit ``name``.
+
+        :param wanted_by: the target that starts it.
+        """
+        path = f"{self._path}/{name}"
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), "w", encoding="utf-8") as stream:
+            stream.write(text)
+        if wanted_by:
+            make_directory(f"{self._path}/{wanted_by}.wants")
+            os.symlink(f"../{name}", f"{self._path}/{wanted_by}.wants/{name}")
+
+    def put_drop_in(self, unit, name, text):
+        """Write the drop-in ``name`` of ``unit``."""
+        make_directory(f"{self._path}/{unit}.d")
+        self.put(f"{unit}.d/{name}", text)
+
+    def hide_drop_in(self, unit, name):
+        """Have systemd read nothing in the place of the unit's own drop-in ``name``."""
+        make_directory(f"{self._path}/{unit}.d")
+        os.symlink("/dev/null", f"{self._path}/{unit}.d/{name}")
+
+
+def _early_units():
+    """Units that systemd starts early too: all of them, mounts excepted, can wait for the applications."""
+    listed = run(["systemctl", "list-dependencies", "--plain", "--no-legend", _SYSINIT]).stdout.split()
+    kinds = (".service", ".target")
+    return sorted({name for name in listed if name.endswith(kinds) and name not in _NEEDED})
+
+
+def _early(folder, others):
+    watchdogs = " ".join(f"modprobe@{driver}.service" for driver in panic.watchdog_drivers())
+    text = render("kup-early.service", EARLY_UNITS=" ".join(others), WATCHDOG_UNITS=watchdogs)
+    folder.put("kup-early.service", text, _SYSINIT)
+
+
+def _restored(folder, part, timeout):
+    unit = part.unit
+    pidfile = f"{RUN}/{unit.name}.pid"
+    text = render(
+        "restored.conf",
+        UNIT=unit.name,
+        RESTORE=" ".join(part.restore_command(pidfile)),
+        PIDFILE=pidfile,
+        RESTORE_TIMEOUT=timeout,
+        SERVICES=" ".join(part.services()),
+        IMAGES=part.directory,
+        HEAVIEST=HEAVIEST,
+    )
+    folder.put(unit.name, restored_text(unit.definition()), _SYSINIT)
+    # The text above has what is in the unit's own drop-ins. Those of `systemctl set-property` are still seen, because systemd reads
+    # their directory first.
+    for drop_in in unit.properties["DropInPaths"].split():
+        if os.path.basename(os.path.dirname(drop_in)) == f"{unit.name}.d" and not drop_in.startswith(_GENERATED):
+            folder.hide_drop_in(unit.name, os.path.basename(drop_in))
+    # The last by name counts.
+    folder.put_drop_in(unit.name, "zz-kup-restore.conf", text)
+    for template in part.restored_templates:
+        folder.put_drop_in(unit.name, f"zz-kup-{template}", render(template))
+
+
+def restored_text(definition):
+    """A unit's own text without what would order it late, start it afresh or limit its memory; sections and other limits stay."""
+    kept, dropping = [], False
+    for line in definition.splitlines():
+        dropped = dropping or bool(_DROPPED.match(line))
+        dropping = dropped and line.endswith("\\")
+        if not dropped:
+            kept.append(line)
+    return "\n".join(kept) + "\n"
+
+
+def _on_root(path):
+    return os.stat(path).st_dev == os.stat("/").st_dev
+
+
+def _ahead(folder, name, others):
+    # Units that ask to be started before this one still are: for two opposite orders systemd would drop one of the jobs.
+    asked = show(name, "After")["After"].split()
+    before = " ".join(other for other in others if other not in asked)
+    folder.put_drop_in(name, "kup-ahead.conf", render("restored-ahead.conf", EARLY_UNITS=before))
+
+
+def _deadline(folder, timeout):
+    folder.put("kup-deadline.timer", render("kup-deadline.timer", COMMIT_TIMEOUT=timeout), _SYSINIT)
+    folder.put("kup-deadline.service", render("kup-deadline.service", COMMIT_TIMEOUT=timeout))
+
+
+def _watch(folder, interval):
+    folder.put("kup-watch.timer", render("kup-watch.timer", INTERVAL=interval), "timers.target")
+    folder.put("kup-watch.service", render("kup-watch.service"))

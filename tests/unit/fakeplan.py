@@ -1,0 +1,66 @@
+"""A boot plan with all units that there can be, as the library writes it on a node that has little."""
+
+import pathlib
+import types
+
+from ansible_collections.kup.fleet.plugins.module_utils._engines import foam, ppp
+from ansible_collections.kup.fleet.plugins.module_utils._system import unit_templates
+from ansible_collections.kup.fleet.plugins.module_utils._update import boot_plan, boot_units
+
+TEMPLATES = pathlib.Path(__file__).parents[2] / "files/node/units"
+
+DEFINITION = """[Unit]
+Description=A cache
+After=network.target
+
+[Service]
+Type=notify
+ExecStart=/usr/bin/cache -m 64
+PrivateTmp=true
+MemoryMax=1G
+LimitNOFILE=4096
+
+[Install]
+WantedBy=multi-user.target
+"""
+FINDINGS = {"sockets": [], "journal": {1: 77}, "external_files": {"file[1f:2c]": "/dev/null"}, "file_locks": True}
+
+
+def use_templates(monkeypatch):
+    """Render the templates of this tree, in the place of installed ones."""
+    monkeypatch.setattr(unit_templates, "UNIT_TEMPLATES", str(TEMPLATES))
+
+
+def unit(name, drop_ins=""):
+    properties = {"CPUWeight": "[not set]", "IOWeight": "50", "DropInPaths": drop_ins}
+    return types.SimpleNamespace(
+        name=name, rss=1 << 20, cgroup=f"/system.slice/{name}", properties=properties, definition=lambda: DEFINITION
+    )
+
+
+def checkpoint(engine, made, directory):
+    settings = {"PPP_BIND": "lazy", "KERNEL_OLD": "6.12", "KERNEL_NEW": "7.2"}
+    part = engine.checkpoint(made, directory, settings)
+    part.findings = types.SimpleNamespace(**FINDINGS)
+    return part
+
+
+def write(monkeypatch, root, watchdogs=("i6300esb",), after="", drop_ins="", interval="10", plain=True):
+    """Write a plan below ``root`` for a unit of each engine that has more than others; returns its folder."""
+    use_templates(monkeypatch)
+    monkeypatch.setattr(boot_plan, "BOOT", str(root / "boot"))
+    monkeypatch.setattr(boot_plan.network, "links", lambda sockets: ([], plain))
+    monkeypatch.setattr(ppp.command, "check", lambda feature: "")
+    monkeypatch.setattr(boot_units.panic, "watchdog_drivers", lambda: list(watchdogs))
+    monkeypatch.setattr(boot_units, "show", lambda name, *properties: {"After": after})
+    monkeypatch.setattr(boot_units, "_on_root", lambda path: True)
+    listed = "systemd-udevd.service\nlocal-fs.target\ncryptsetup.target\ndev-sda.mount\nsystemd-journald.service\n"
+    monkeypatch.setattr(boot_units, "run", lambda command: types.SimpleNamespace(stdout=listed))
+    parts = [
+        checkpoint(foam.Foam(), unit("cache.service", drop_ins), "/var/lib/kup/images/update/1-cache.service"),
+        checkpoint(ppp.Ppp(), unit("store.service"), "/var/lib/kup/images/update/1-store.service"),
+    ]
+    record = {"RESTORE_TIMEOUT": "120", "COMMIT_TIMEOUT": "900", "WATCH_INTERVAL": interval}
+    plan = boot_plan.Plan(1, parts, record, "TABLE='0x1'\n")
+    plan.complete([], [5, 4710])
+    return root / "boot/1"

@@ -1,0 +1,228 @@
+"""switch/clean-up and switch/action-script: the two ends of a switch that was killed."""
+
+import os
+import subprocess
+import threading
+import time
+
+import pytest
+from fakenode import NEW, OLD, OTHER, UNIT
+
+KILLED = {"SERVICE_RESULT": "signal", "EXIT_CODE": "killed", "EXIT_STATUS": "KILL"}
+
+
+def killed(node, phase="checkpointing", running=OLD, dumps=True, **values):
+    made = node(phase=phase, running=running, **values)
+    made.fake("systemctl", f"echo /system.slice/{UNIT}")
+    made.cgroup(UNIT)
+    if dumps:
+        images = made.root / f"var/lib/kup/images/update/1-{UNIT}"
+        for pipe in ("freeze", "resume"):
+            os.mkfifo(images / pipe)
+        (images / "criu.pid").write_text("77\n")
+        made.write("proc/77/comm", "criu\n")
+    return made
+
+
+def frozen(made):
+    return made.group_value(UNIT, "cgroup.freeze")
+
+
+def test_the_applications_go_on(node):
+    made = killed(node)
+    made.run("switch/clean-up", **KILLED)
+    record = made.load()
+    assert (record["PHASE"], record["DATA"]) == ("aborted", "running")
+    assert record["REASON"] == "the switch was ended before the checkpoint was complete"
+    assert made.called("nft") == ["nft delete table inet kup"]
+    assert frozen(made) == "0"
+    assert not made.called("kexec")
+    assert not made.called("cli")
+
+
+@pytest.mark.parametrize(
+    "ended",
+    [
+        {"SERVICE_RESULT": "success", "EXIT_CODE": "exited", "EXIT_STATUS": "0"},
+        {"SERVICE_RESULT": "exit-code", "EXIT_CODE": "exited", "EXIT_STATUS": "3"},
+    ],
+)
+def test_a_switch_that_ended_by_itself_needs_nothing(node, ended):
+    made = killed(node)
+    made.run("switch/clean-up", **ended)
+    assert made.calls == []
+    assert made.load()["PHASE"] == "checkpointing"
+
+
+def test_another_exit_code_is_no_good_order(node):
+    made = killed(node)
+    made.run("switch/clean-up", SERVICE_RESULT="exit-code", EXIT_CODE="exited", EXIT_STATUS="1")
+    assert made.load()["PHASE"] == "aborted"
+
+
+def test_another_switch_that_is_at_work_is_left_alone(node):
+    made = killed(node)
+    made.fake("flock", "exit 1")
+    made.run("switch/clean-up", **KILLED)
+    assert made.calls == ["flock --timeout 5 9"]
+    assert made.load()["PHASE"] == "checkpointing"
+
+
+@pytest.mark.parametrize("phase", ["prepared", "fell_back", "aborted", "failed"])
+def test_in_other_phases_there_is_nothing_to_do(node, phase):
+    made = killed(node, phase=phase)
+    made.run("switch/clean-up", **KILLED)
+    assert made.calls == []
+
+
+@pytest.mark.parametrize(("phase", "running"), [("switching", OLD), ("returning", NEW)])
+def test_a_complete_checkpoint_jumps(node, phase, running):
+    made = killed(node, phase=phase, running=running)
+    made.run("switch/clean-up", code=None, **KILLED)
+    assert made.calls[:2] == [f"sync {made.root}/var/lib/kup", "kexec --no-sync --exec"]
+
+
+@pytest.mark.parametrize(("phase", "running"), [("switching", NEW), ("returning", OLD)])
+def test_a_restore_under_way_is_left_alone(node, phase, running):
+    made = killed(node, phase=phase, running=running)
+    made.run("switch/clean-up", **KILLED)
+    assert made.calls == []
+
+
+@pytest.mark.parametrize(
+    ("phase", "restored", "after", "reason"),
+    [
+        ("probation", True, "probation", ""),
+        ("committed", False, "committed", f"the way back was ended, the boot loader still starts {OLD}"),
+        ("committed", True, "probation", ""),
+    ],
+)
+def test_a_way_back_that_was_killed_leaves_what_it_began_in(node, phase, restored, after, reason):
+    made = killed(node, phase=phase, running=NEW)
+    if restored:
+        made.mark("restore-done")
+    made.run("switch/clean-up", **KILLED)
+    assert (made.load()["PHASE"], made.load()["REASON"]) == (after, reason)
+    assert frozen(made) == "0"
+
+
+def test_kept_frames_are_dropped_with_the_kernel_that_would_look_for_them(node):
+    made = killed(node)
+    made.write("dev/kup_ppp")
+    made.run("switch/clean-up", **KILLED)
+    assert [call for call in made.calls if call.split()[0] in ("paged", "kexec", "rmmod")] == [
+        "paged drop",
+        "kexec --unload",
+        "rmmod kup_ppp",
+    ]
+
+
+def test_huge_pages_are_allowed_again(node):
+    made = killed(node)
+    made.write("run/kup/hugepages", "always\n")
+    made.write("sys/kernel/mm/transparent_hugepage/enabled", "never\n")
+    made.run("switch/clean-up", **KILLED)
+    assert made.read("sys/kernel/mm/transparent_hugepage/enabled") == "always\n"
+
+
+def test_what_a_killed_criu_left_is_undone_before_its_tree_runs(node):
+    made = killed(node)
+    made.write("proc/77/comm", "somebody\n")
+    made.fake("usr/local/lib/kup/cli", f"cat {made.cgroup(UNIT)}/cgroup.freeze >{made.root}/frozen")
+    made.run("switch/clean-up", **KILLED)
+    assert made.called("cli") == [f"cli undo {UNIT} {made.root}/var/lib/kup/images/update/1-{UNIT}/"]
+    assert made.read("frozen") == "1\n"
+    assert made.load()["DATA"] == ""
+    assert frozen(made) == "0"
+
+
+def test_all_units_are_thawed(node):
+    made = killed(node, units=f"{UNIT} {OTHER}")
+    made.fake("systemctl", 'echo "/system.slice/$5"')
+    made.run("switch/clean-up", **KILLED)
+    assert [made.group_value(unit, "cgroup.freeze") for unit in (UNIT, OTHER)] == ["0", "0"]
+
+
+def action_script(made, action, directory, **environment):
+    return subprocess.Popen(
+        ["/bin/sh", made.root / "usr/local/lib/kup/switch/action-script"],
+        env={
+            "PATH": os.environ["PATH"],
+            "CRTOOLS_SCRIPT_ACTION": action,
+            "CRTOOLS_IMAGE_DIR": str(directory),
+            "CRTOOLS_INIT_PID": "5",
+            **environment,
+        },
+    )
+
+
+def dumping(made):
+    """Images of a dump with its four pipes, held open as by the switch."""
+    images = made.root / "dump"
+    images.mkdir()
+    pipes = {}
+    for name in ("ready", "freeze", "dumped", "resume"):
+        os.mkfifo(images / name)
+        pipes[name] = os.open(images / name, os.O_RDWR | os.O_NONBLOCK)
+    made.write("proc/5/cgroup", f"0::/system.slice/{UNIT}\n")
+    return images, pipes
+
+
+def heard(descriptor):
+    for _try in range(500):
+        try:
+            return os.read(descriptor, 64)
+        except BlockingIOError:
+            time.sleep(0.01)
+    return None
+
+
+@pytest.mark.parametrize(
+    ("action", "tells", "awaits", "answer", "code"),
+    [
+        ("pre-dump", "ready", "freeze", b"freeze\n", 0),
+        ("pre-dump", "ready", "freeze", b"go on\n", 1),
+        ("post-dump", "dumped", "resume", b"go on\n", 1),
+    ],
+)
+def test_criu_waits_for_the_switch(node, action, tells, awaits, answer, code):
+    made = killed(node, dumps=False)
+    images, pipes = dumping(made)
+    process = action_script(made, action, images)
+    assert heard(pipes[tells])
+    time.sleep(0.1)
+    assert process.poll() is None
+    os.write(pipes[awaits], answer)
+    assert process.wait(10) == code
+    assert frozen(made) == ("0" if code else "1")
+
+
+def test_other_stages_of_criu_pass(node):
+    made = killed(node, dumps=False)
+    assert action_script(made, "pre-restore", made.root).wait(10) == 0
+
+
+def test_a_dump_whose_switch_is_gone_finds_no_pipe_and_lets_its_tree_run(node):
+    made = killed(node, dumps=False)
+    made.write("proc/5/cgroup", f"0::/system.slice/{UNIT}\n")
+    (made.root / "empty").mkdir()
+    assert action_script(made, "post-dump", made.root / "empty").wait(10) == 1
+    assert frozen(made) == "0"
+
+
+def test_the_clean_up_answers_an_action_script_that_waits(node):
+    made = killed(node)
+    made.fake("sleep", "exec /bin/sleep 0.1")
+    made.write("proc/5/cgroup", f"0::/system.slice/{UNIT}\n")
+    images = made.root / f"var/lib/kup/images/update/1-{UNIT}"
+    os.mkfifo(images / "dumped")
+    reader = os.open(images / "dumped", os.O_RDWR | os.O_NONBLOCK)
+    process = action_script(made, "post-dump", images)
+    assert heard(reader)
+    watch = threading.Timer(20, process.kill)
+    watch.start()
+    made.run("switch/clean-up", **KILLED)
+    assert process.wait(10) == 1
+    watch.cancel()
+    assert not (images / "resume").exists()
+    assert not (images / "freeze").exists()

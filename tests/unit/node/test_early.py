@@ -1,0 +1,116 @@
+"""boot/early: process ids, the network lock, kept frames and the network, before anything else of the boot."""
+
+import pytest
+from fakenode import OTHER, UNIT
+
+
+def early(node, **values):
+    made = node(units=f"{UNIT} {OTHER}", **values)
+    made.write("proc/sys/kernel/ns_last_pid", "300\n")
+    made.write("proc/sys/vm/overcommit_memory", "0\n")
+    made.write("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n")
+    return made
+
+
+def test_process_ids_and_packets_are_taken_care_of_before_the_network(node):
+    made = early(node)
+    made.run("boot/early")
+    assert made.read("proc/sys/kernel/ns_last_pid") == "4711\n"
+    assert made.calls == [f"nft -f {made.plan}/hold.nft", f"ip -force -batch {made.plan}/addresses"]
+    assert made.events() == ["user-space", "held", "addressed"]
+    assert made.marked("early-done")
+
+
+def test_without_the_network_lock_nothing_else_happens(node):
+    made = early(node)
+    made.fake("nft", "exit 1")
+    made.run("boot/early", code=1)
+    assert len(made.calls) == 1
+    assert not made.marked("early-done")
+
+
+def test_the_folder_of_this_boot_is_for_root_only(node):
+    made = early(node)
+    (made.root / "run/kup").rmdir()
+    made.run("boot/early")
+    assert (made.root / "run/kup").stat().st_mode & 0o777 == 0o700
+
+
+def test_pages_are_pending_where_a_page_daemon_will_serve_them(node):
+    made = early(node)
+    made.write_plan(f"pages/kup-paged-{OTHER}")
+    made.run("boot/early")
+    assert made.marked(f"{OTHER}.pending")
+    assert not made.marked(f"{UNIT}.pending")
+
+
+def test_the_kernel_module_is_put_in_charge_of_kept_frames(node):
+    made = early(node)
+    made.keep_frames()
+    made.run("boot/early")
+    assert made.called("insmod") == [f"insmod {made.root}/var/lib/kup/kernels/7.2-new/kup_ppp.ko table=0x1000,0x2"]
+    assert made.decision() is None
+    assert made.events() == ["user-space", "held", "attached", "addressed"]
+
+
+def test_frames_that_the_module_refuses_are_left_to_another_kernel(node):
+    made = early(node)
+    made.keep_frames()
+    made.fake("insmod", "exit 1")
+    made.run("boot/early")
+    assert made.decision() == "go-back"
+
+
+def test_with_frames_overcommit_and_huge_pages_are_set_for_the_restore_and_noted(node):
+    made = early(node)
+    made.keep_frames()
+    made.run("boot/early")
+    assert made.read("proc/sys/vm/overcommit_memory") == "1\n"
+    assert made.read("run/kup/overcommit") == "0\n"
+    assert made.read("run/sysctl.d/zzz-kup.conf") == "vm.overcommit_memory = 1\n"
+    assert made.read("sys/kernel/mm/transparent_hugepage/enabled") == "never\n"
+    assert made.read("run/kup/hugepages") == "madvise\n"
+
+
+def test_without_frames_the_kernel_s_settings_stay(node):
+    made = early(node)
+    made.run("boot/early")
+    assert made.read("proc/sys/vm/overcommit_memory") == "0\n"
+    assert "[madvise]" in made.read("sys/kernel/mm/transparent_hugepage/enabled")
+
+
+def test_no_line_of_damaged_frames_is_executed(node):
+    made = early(node)
+    made.keep_frames()
+    made.write_plan("frames", f"touch {made.root}/executed\nTABLE='0x1000,0x2'\nPATH='$(touch {made.root}/executed)'\n")
+    made.run("boot/early")
+    assert made.called("insmod")[0].endswith("table=0x1000,0x2")
+    assert not (made.root / "executed").exists()
+
+
+def test_a_card_gets_its_drivers_and_the_name_of_before(node):
+    made = early(node)
+    made.write_plan("links", "52:54:00:00:00:01 ens3 virtio_pci virtio_net\n")
+    made.write("sys/class/net/lo/address", "00:00:00:00:00:00\n")
+    made.write("sys/class/net/eth0/address", "52:54:00:00:00:01\n")
+    made.write("sys/class/net/eth0/device")
+    made.run("boot/early")
+    assert made.calls[1:3] == ["modprobe --quiet --all virtio_pci virtio_net", "ip link set dev eth0 name ens3"]
+
+
+def test_a_card_that_does_not_come_costs_time_only(node):
+    made = early(node)
+    made.write_plan("links", "52:54:00:00:00:01 ens3 virtio_net\n")
+    made.run("boot/early")
+    assert made.events()[-1] == "addressed"
+    assert len(made.called("sleep")) == 100
+
+
+@pytest.mark.parametrize("reached", [True, False])
+def test_the_rest_of_the_boot_goes_first_where_a_peer_is_not_reached(node, reached):
+    made = early(node)
+    (made.plan / "ahead").mkdir()
+    made.fake("ip", f'[ "$1" = -force ] || exit {0 if reached else 2}')
+    made.run("boot/early")
+    assert made.marked("network-later") is not reached
+    assert made.called("systemctl") == ([] if reached else ["systemctl daemon-reload"])

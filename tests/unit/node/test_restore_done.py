@@ -1,0 +1,229 @@
+"""boot/restore-done: the end of a restore, on either kernel."""
+
+import pytest
+from fakenode import NEW, OLD, OTHER, UNIT
+
+
+def restored(node, **values):
+    made = node(**values)
+    made.mark("early-done", f"{UNIT}.restored")
+    (made.root / "run/kup/open").symlink_to("now")
+    return made
+
+
+def test_on_the_new_kernel_probation_begins(node):
+    made = restored(node)
+    made.run("boot/restore-done")
+    record = made.load()
+    assert (record["PHASE"], record["DATA"]) == ("probation", "running")
+    assert made.marked("restore-done")
+    assert made.timeline() == ["restore-done"]
+    assert made.called("systemctl") == ["systemctl daemon-reload"]
+    assert made.plan.exists()  # a fallback by panic needs it
+
+
+def test_the_record_is_durable_before_it_is_replaced(node):
+    made = restored(node)
+    made.run("boot/restore-done")
+    state = f"{made.root}/var/lib/kup"
+    assert made.called("sync") == [f"sync {state}/record.new {state}/copy.new", f"sync {state}"]
+
+
+@pytest.mark.parametrize(("phase", "running"), [("switching", OLD), ("probation", OLD), ("returning", OLD)])
+def test_on_the_old_kernel_the_update_is_over_and_leaves_nothing(node, phase, running):
+    made = restored(node, phase=phase, running=running)
+    made.run("boot/restore-done")
+    assert made.load()["PHASE"] == "fell_back"
+    assert not made.plan.exists()
+    assert not (made.root / "var/lib/kup/images/update").exists()
+
+
+def test_images_stay_while_pages_are_pending(node):
+    made = restored(node, running=OLD)
+    made.mark(f"{UNIT}.pending")
+    made.run("boot/restore-done")
+    assert made.load()["PHASE"] == "fell_back"
+    assert (made.root / "var/lib/kup/images/update").exists()
+
+
+def test_a_way_back_to_the_same_kernel_is_no_probation(node):
+    made = restored(node, phase="returning", running=NEW)
+    made.run("boot/restore-done")
+    assert made.load()["PHASE"] == "fell_back"
+
+
+@pytest.mark.parametrize(
+    ("values", "tries", "frames", "data"),
+    [
+        ({}, "n", False, "running"),
+        ({"running": OLD}, "", False, "running"),
+        ({"running": OLD}, "o", False, "running"),
+        ({"running": OLD}, "no", False, "checkpoint"),
+        ({"running": OLD}, "no", True, "running"),
+        ({"running": OLD, "DATA": "fresh"}, "no", False, "fresh"),
+        ({"running": OLD, "phase": "returning"}, "no", False, "running"),
+        ({"running": OLD, "phase": "probation", "DATA": "running"}, "n", False, "checkpoint"),
+        ({"running": OLD, "DISK_CHECKPOINT": "1"}, "", False, "checkpoint"),
+    ],
+)
+def test_which_memory_the_applications_have(node, values, tries, frames, data):
+    made = restored(node, **values)
+    if tries:
+        made.write_plan(f"tries-{UNIT}", tries)
+    if frames:
+        made.write_plan("frames")
+    made.run("boot/restore-done")
+    assert made.load()["DATA"] == data
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ({"REASON": "no commit"}, "no commit"),
+        ({}, "the node came up with the old kernel, after a panic or a power cut"),
+        (
+            {"REASON": "it failed", "DISK_CHECKPOINT": "1"},
+            "it failed; the applications are as they were a moment before",
+        ),
+    ],
+)
+def test_the_reason_of_the_way_back(node, values, reason):
+    made = restored(node, running=OLD, **values)
+    made.run("boot/restore-done")
+    assert made.load()["REASON"].startswith(reason)
+
+
+def test_weights_and_limits_come_back(node):
+    made = restored(node)
+    made.run("boot/restore-done")
+    names = ("cpu.weight", "io.weight", "memory.max", "memory.high")
+    assert [made.group_value(UNIT, name) for name in names] == ["50", "default 60", "100", "90"]
+
+
+def test_a_page_daemon_weighs_no_more_than_an_application_then(node):
+    made = restored(node)
+    daemon = f"kup-paged-{UNIT}.service"
+    made.cgroup(daemon)
+    made.run("boot/restore-done")
+    assert made.group_value(daemon, "cpu.weight") == "100"
+
+
+def test_a_limit_that_is_exceeded_waits(node):
+    made = restored(node)
+    (made.cgroup(UNIT) / "memory.current").write_text("101\n")
+    done = made.run("boot/restore-done")
+    assert made.group_value(UNIT, "memory.max") == "max"
+    assert made.group_value(UNIT, "memory.high") == "90"
+    assert f"{UNIT} uses 101 bytes, more than its MemoryMax=100" in done.stderr
+
+
+@pytest.mark.parametrize(("marks", "limit"), [(["pending"], "max"), (["pending", "drained"], "100"), ([], "100")])
+def test_a_limit_waits_for_pending_pages(node, marks, limit):
+    made = restored(node)
+    made.mark(*(f"{UNIT}.{mark}" for mark in marks))
+    made.run("boot/restore-done")
+    assert made.group_value(UNIT, "memory.max") == limit
+    assert made.group_value(UNIT, "cpu.weight") == "50"
+
+
+def test_a_unit_that_has_ended_meanwhile_begins_no_probation(node):
+    made = node()
+    made.run("boot/restore-done", code=1)
+    assert made.load()["PHASE"] == "switching"
+
+
+def test_a_restore_that_has_failed_meanwhile_is_not_done(node):
+    made = restored(node)
+    made.fake("usr/local/lib/kup/paged")
+    made.save(PHASE="failed")
+    made.run("boot/restore-done")
+    assert made.load()["PHASE"] == "failed"
+    assert not made.called("systemctl")
+
+
+def test_huge_pages_are_the_node_s_own_again(node):
+    made = restored(node)
+    made.write("run/kup/hugepages", "madvise\n")
+    made.write("sys/kernel/mm/transparent_hugepage/enabled", "never\n")
+    made.run("boot/restore-done")
+    assert made.read("sys/kernel/mm/transparent_hugepage/enabled") == "madvise\n"
+    assert not made.marked("hugepages")
+
+
+def with_module(node, **values):
+    made = restored(node, **values)
+    made.write("dev/kup_ppp")
+    made.write("run/kup/overcommit", "2\n")
+    made.write("run/sysctl.d/zzz-kup.conf")
+    made.write("proc/sys/vm/overcommit_memory", "1\n")
+    return made
+
+
+def test_frames_are_the_applications_own_then(node):
+    made = with_module(node)
+    made.run("boot/restore-done")
+    assert made.called("paged") == ["paged release"]
+    assert made.called("rmmod") == ["rmmod kup_ppp"]
+    assert "released" in made.events()
+    assert made.read("proc/sys/vm/overcommit_memory") == "2\n"
+    assert not (made.root / "run/sysctl.d/zzz-kup.conf").exists()
+    assert made.called("systemd-sysctl") == ["systemd-sysctl --prefix=/vm/overcommit_memory"]
+
+
+def test_frames_that_a_unit_gave_up_are_freed(node):
+    made = with_module(node)
+    made.fake("usr/local/lib/kup/paged", '[ "$1" != release ]')
+    made.run("boot/restore-done")
+    assert made.called("paged") == ["paged release", "paged abandon"]
+    assert made.called("rmmod") == ["rmmod kup_ppp"]
+
+
+def test_while_pages_are_pending_frames_are_only_handed_over(node):
+    made = with_module(node)
+    made.mark(f"{UNIT}.pending")
+    made.run("boot/restore-done")
+    assert made.called("paged") == ["paged hand-over"]
+    assert not made.called("rmmod")
+    assert made.read("proc/sys/vm/overcommit_memory") == "1\n"
+
+
+WATCHED = {"PANIC": "panic=30 softlockup_panic=0", "CRASHKERNEL": "crashkernel=1K@0"}
+
+
+def watched(node, **values):
+    made = restored(node, **WATCHED, **values)
+    for name in ("panic", "softlockup_panic"):
+        made.write(f"proc/sys/kernel/{name}", "1\n")
+    made.write("sys/kernel/kexec_crash_size", "1024\n")
+    made.write("proc/cmdline", "panic=1 systemd.watchdog_sec=300000ms\n")
+    return made
+
+
+def test_on_the_old_kernel_a_panic_is_the_operator_s_affair_again(node):
+    made = watched(node, running=OLD)
+    made.run("boot/restore-done")
+    assert made.read("proc/sys/kernel/panic") == "30\n"
+    assert made.read("proc/sys/kernel/softlockup_panic") == "0\n"
+    assert made.called("systemd-run")[0].endswith("RuntimeWatchdogUSec t 0")
+    assert made.read("sys/kernel/kexec_crash_size") == "1024\n"  # the node's own
+    assert not made.called("kexec")
+
+
+def test_on_the_new_kernel_the_watch_goes_on(node):
+    made = watched(node)
+    made.run("boot/restore-done")
+    assert made.read("proc/sys/kernel/panic") == "1\n"
+    assert not made.called("systemd-run")
+
+
+def test_a_way_back_that_ends_on_the_new_kernel_unloads_the_crash_kernel(node):
+    made = watched(node, phase="returning")
+    made.run("boot/restore-done")
+    assert made.called("kexec") == ["kexec --load-panic --unload"]
+    assert made.read("sys/kernel/kexec_crash_size") == "0\n"
+
+
+def test_all_units_get_their_own_back(node):
+    made = restored(node, units=f"{UNIT} {OTHER}")
+    made.run("boot/restore-done")
+    assert [made.group_value(unit, "cpu.weight") for unit in (UNIT, OTHER)] == ["50", "50"]

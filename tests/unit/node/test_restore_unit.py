@@ -1,0 +1,190 @@
+"""boot/restore-unit: the start of a unit that is restored, and the moment at which packets flow."""
+
+import signal
+
+import pytest
+from fakenode import NEW, OLD, OTHER, UNIT
+
+TWO = f"{UNIT} {OTHER}"
+
+
+def restorable(node, **values):
+    made = node(**values)
+    made.fake("criu")
+    return made
+
+
+def test_the_last_unit_lets_packets_flow(node):
+    made = restorable(node)
+    made.run("boot/restore-unit", UNIT, "criu", "restore")
+    assert made.calls == [
+        f"ip -batch {made.plan}/routes",
+        "criu restore",
+        f"sync {made.plan}/tries-{UNIT}",
+        "nft delete table inet kup",
+        "sleep 0.3",
+    ] or sorted(made.calls[1:3]) == ["criu restore", f"sync {made.plan}/tries-{UNIT}"]
+    assert made.events() == ["restore-start", "restore-end", "open"]
+    assert made.marked(f"{UNIT}.restored")
+    assert made.marked("rest")
+    assert (made.root / "run/kup/open").is_symlink()
+
+
+def test_the_first_of_two_units_does_not(node):
+    made = restorable(node, units=TWO)
+    made.run("boot/restore-unit", UNIT, "criu")
+    assert not made.called("nft")
+    assert not made.marked("rest")
+    assert made.marked(f"{UNIT}.restored")
+    assert made.events() == ["restore-start"]
+    # It must not keep the other from being restored.
+    assert made.group_value(UNIT, "cpu.weight") == "50"
+    assert made.group_value(UNIT, "io.weight") == "default 60"
+
+
+def test_the_second_one_does_and_both_are_heavy(node):
+    made = restorable(node, units=TWO)
+    made.run("boot/restore-unit", UNIT, "criu")
+    made.run("boot/restore-unit", OTHER, "criu")
+    assert made.called("nft") == ["nft delete table inet kup"]
+    assert made.marked("rest")
+    assert made.group_value(UNIT, "cpu.weight") == "10000"
+
+
+def test_only_one_of_two_last_units_opens_the_network(node):
+    made = restorable(node)
+    made.run("boot/restore-unit", UNIT, "criu")
+    made.run("boot/restore-unit", UNIT, "criu")
+    assert len(made.called("nft delete")) == 1
+
+
+def test_the_pages_of_a_unit_come_before_everything_else(node):
+    made = restorable(node)
+    made.cgroup(f"kup-paged-{UNIT}.service")
+    made.write(f"sys/fs/cgroup/system.slice/kup-paged-{UNIT}.service/cpu.weight", "100\n")
+    made.run("boot/restore-unit", UNIT, "criu")
+    assert made.group_value(f"kup-paged-{UNIT}.service", "cpu.weight") == "10000"
+
+
+def test_a_failed_restore_opens_nothing(node):
+    made = restorable(node)
+    made.fake("criu", "exit 7")
+    made.run("boot/restore-unit", UNIT, "criu", code=7)
+    assert not made.called("nft")
+    assert not made.marked(f"{UNIT}.restored")
+
+
+@pytest.mark.parametrize(("left", "code"), [(True, 1), (False, 0)])
+def test_a_network_lock_that_stays_is_a_failure(node, left, code):
+    made = restorable(node)
+    made.fake("nft", '[ "$1" = list ]' if left else "false")
+    made.run("boot/restore-unit", UNIT, "criu", code=code)
+    assert ("open" in made.events()) is not left
+
+
+def test_a_restore_waits_for_routes_to_all_peers(node):
+    made = restorable(node)
+    made.fake("ip", f"[ -e {made.root}/asked ] || {{ : >{made.root}/asked; exit 2; }}")
+    made.run("boot/restore-unit", UNIT, "criu")
+    assert made.calls[:3] == [f"ip -batch {made.plan}/routes", "sleep 0.1", f"ip -batch {made.plan}/routes"]
+    assert made.called("criu") == ["criu"]
+
+
+def test_a_checkpoint_is_not_tried_for_ever(node):
+    made = restorable(node)
+    for _boot in range(5):
+        made.run("boot/restore-unit", UNIT, "criu")
+    done = made.run("boot/restore-unit", UNIT, "criu", code=1)
+    assert f"5 boots have tried to restore {UNIT}" in done.stderr
+    assert len(made.called("criu")) == 5
+
+
+@pytest.mark.parametrize(("kernel", "letter"), [(NEW, "n"), (OLD, "o")])
+def test_a_try_is_counted_with_its_kernel_and_before_the_restore(node, kernel, letter):
+    made = restorable(node, running=kernel)
+    tries = made.plan / f"tries-{UNIT}"
+    made.fake("criu", f"cp {tries} {made.root}/seen")
+    made.run("boot/restore-unit", UNIT, "criu")
+    assert made.read("seen") == letter
+    assert made.called("sync") == [f"sync {tries}"]
+
+
+def test_a_boot_that_cannot_be_counted_still_tries(node):
+    made = restorable(node)
+    (made.plan / f"tries-{UNIT}").mkdir()
+    made.run("boot/restore-unit", UNIT, "criu")
+    assert made.called("criu") == ["criu"]
+
+
+def with_frames(node, stopped, units=UNIT):
+    made = restorable(node, units=units)
+    made.keep_frames()
+    trees = {unit: (stopped(), stopped()) for unit in units.split()}
+    for unit, (first, second) in trees.items():
+        made.tree(unit, (first, False), (second, True))
+    return made, trees
+
+
+def test_frames_are_bound_and_the_tree_goes_on(node, stopped, runs):
+    made, trees = with_frames(node, stopped)
+    made.run("boot/restore-unit", UNIT, "criu")
+    images = f"{made.root}/var/lib/kup/images/update/1-{UNIT}"
+    assert made.called("paged") == [f"paged bind --images-dir {images}", "paged seal"]
+    assert made.events() == ["restore-start", "created", "bound", "restore-end", "open"]
+    assert made.decision() == "go-on"
+    first, second = trees[UNIT]
+    assert runs(first)
+    assert not runs(second)  # the application had stopped it
+
+
+def test_no_tree_runs_before_the_frames_of_all_are_bound(node, stopped, runs):
+    made, trees = with_frames(node, stopped, TWO)
+    made.run("boot/restore-unit", UNIT, "criu")
+    assert not runs(trees[UNIT][0])
+    assert made.decision() is None
+    assert not made.called("paged seal")
+    made.run("boot/restore-unit", OTHER, "criu")
+    assert runs(trees[UNIT][0])
+    assert runs(trees[OTHER][0])
+
+
+def test_frames_are_sealed_before_a_tree_runs_and_packets_flow_after(node, stopped, runs):
+    made, trees = with_frames(node, stopped)
+    process = trees[UNIT][0].pid
+    look = f"cut -d ' ' -f 3 /proc/{process}/stat >>{made.root}/states"
+    made.fake("usr/local/lib/kup/paged", look)
+    made.fake("nft", look)
+    made.run("boot/restore-unit", UNIT, "criu")
+    assert made.read("states").split()[:2] == ["T", "T"]
+    assert made.read("states").split()[2] != "T"
+
+
+def test_a_module_that_cannot_seal_gets_no_crash_kernel(node, stopped):
+    made, _trees = with_frames(node, stopped)
+    made.fake("usr/local/lib/kup/paged", '[ "$1" != seal ]')
+    made.run("boot/restore-unit", UNIT, "criu")
+    assert made.called("kexec") == ["kexec --load-panic --unload"]
+    assert made.called("nft")
+
+
+def test_a_tree_without_its_frames_is_killed_while_it_is_stopped(node, stopped):
+    made, trees = with_frames(node, stopped)
+    made.fake("usr/local/lib/kup/paged", '[ "$1" != bind ] || exit 3')
+    made.run("boot/restore-unit", UNIT, "criu", code=3)
+    assert made.decision() == "go-back"
+    assert [process.wait(5) for process in trees[UNIT]] == [-signal.SIGKILL] * 2
+    assert not made.marked(f"{UNIT}.restored")
+
+
+def test_a_restore_that_failed_kills_nothing_by_its_old_process_ids(node, stopped, runs):
+    made, trees = with_frames(node, stopped)
+    made.fake("criu", "exit 1")
+    made.run("boot/restore-unit", UNIT, "criu", code=1)
+    assert trees[UNIT][0].poll() is None
+
+
+def test_nothing_is_restored_where_the_frames_are_for_another_kernel(node, stopped):
+    made, _trees = with_frames(node, stopped)
+    made.decide("go-back")
+    made.run("boot/restore-unit", UNIT, "criu", code=1)
+    assert not made.called("criu")

@@ -1,0 +1,178 @@
+"""The boot plan: which files it has, and what of a unit's own text is in force while it is restored."""
+
+import os
+
+import fakeplan
+import pytest
+
+from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._system import unit_templates
+from ansible_collections.kup.fleet.plugins.module_utils._update import boot_units
+
+UNIT = r"""[Unit]
+Description=memcached daemon
+After=network.target \
+    remote-fs.target
+Documentation=man:memcached(1)
+ConditionPathExists=/etc/memcached.conf
+
+[Service]
+Type=notify
+ExecStart=/usr/bin/memcached -m 64 \
+  -p 11211 \
+  -u memcache
+ExecReload=/bin/kill -HUP $MAINPID
+Environment=A=1 \
+  B=2
+  TimeoutStartSec=5
+TimeoutStopSec=9
+Restart=always
+RestartSec=3
+LimitNOFILE=4096
+MemoryMax=1G
+MemoryLimit=1G
+StartupCPUWeight=7
+MemorySwapMax=0
+PrivateTmp=true
+StandardError=inherit
+
+[Install]
+WantedBy=multi-user.target
+"""
+
+
+def test_a_unit_keeps_its_limits_and_loses_what_starts_it_afresh_or_late():
+    assert boot_units.restored_text(UNIT) == (
+        "[Unit]\nDescription=memcached daemon\nDocumentation=man:memcached(1)\n\n[Service]\n"
+        "Environment=A=1 \\\n  B=2\nTimeoutStopSec=9\nLimitNOFILE=4096\nMemorySwapMax=0\nPrivateTmp=true\n\n"
+        "[Install]\nWantedBy=multi-user.target\n"
+    )
+
+
+@pytest.fixture
+def write(monkeypatch, tmp_path):
+    return lambda **values: fakeplan.write(monkeypatch, tmp_path, **values)
+
+
+def files(folder):
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir()}
+
+
+def test_all_files_of_a_plan(write):
+    plan = write()
+    assert files(plan) == {
+        *("frames", "resources", "links", "addresses", "routes", "hold.nft", "last-pid"),
+        *(
+            f"restore/{name}.service"
+            for name in ("kup-early", "kup-restore-done", "kup-restore-failed", "cache", "store")
+        ),
+        *(
+            f"restore/sysinit.target.wants/{name}.service"
+            for name in ("kup-early", "kup-restore-done", "cache", "store")
+        ),
+        *(f"restore/{name}.service.d/zz-kup-restore.conf" for name in ("cache", "store")),
+        "restore/store.service.d/zz-kup-restored-frames.conf",
+        "restore/kup-crash.service.d/restoring.conf",
+        *(f"ahead/{name}.service.d/kup-ahead.conf" for name in ("cache", "store")),
+        *(f"pages/kup-paged-{name}.service" for name in ("cache", "store")),
+        *(f"probation/kup-{name}" for name in ("crash.service", "deadline.service", "deadline.timer")),
+        *(f"probation/kup-watch.{kind}" for kind in ("service", "timer")),
+        *(f"probation/sysinit.target.wants/kup-{name}" for name in ("crash.service", "deadline.timer")),
+        "probation/timers.target.wants/kup-watch.timer",
+    }
+    assert all(path.exists() for path in plan.rglob("*"))  # no link leads nowhere
+    assert (plan / "last-pid").read_text() == "4711\n"
+
+
+def test_units_can_be_read_by_all_and_the_rest_by_root_only(write):
+    plan = write()
+    assert (plan / "restore/kup-early.service").stat().st_mode & 0o777 == 0o644
+    assert (plan / "resources").stat().st_mode & 0o777 == 0o600
+
+
+def lines(path):
+    return [line for line in path.read_text().splitlines() if line and not line.startswith("#")]
+
+
+def test_the_restore_takes_the_place_of_the_start(write):
+    text = lines(write() / "restore/cache.service.d/zz-kup-restore.conf")
+    start = next(line for line in text if line.startswith("ExecStart="))
+    assert start.startswith(
+        "ExecStart=+/bin/sh /usr/local/lib/kup/boot/restore-unit cache.service /usr/sbin/criu restore "
+    )
+    assert start.endswith("--lazy-pages")
+    assert "--images-dir /var/lib/kup/images/update/1-cache.service " in start
+    assert "PIDFile=/run/kup/cache.service.pid" in text
+    assert "TimeoutStartSec=120" in text
+    assert "ExecStopPost=+/bin/sh /usr/local/lib/kup/boot/restore-failed at-once" in text
+    assert "Requires=kup-early.service" in text
+    assert "Wants=kup-paged-cache.service" in text
+    assert "MemoryMax=infinity" in text
+    assert "CPUWeight=10000" in text
+
+
+def test_the_unit_s_own_drop_ins_are_hidden_but_not_those_of_this_update(write):
+    drop_ins = "/etc/systemd/system/cache.service.d/a.conf /run/systemd/generator.early/cache.service.d/kup-ahead.conf"
+    plan = write(drop_ins=f"{drop_ins} /etc/systemd/system/service.d/all.conf")
+    folder = plan / "restore/cache.service.d"
+    assert sorted(os.listdir(folder)) == ["a.conf", "zz-kup-restore.conf"]
+    assert os.readlink(folder / "a.conf") == "/dev/null"
+
+
+def test_everything_early_but_mounts_waits_for_the_applications(write):
+    plan = write()
+    early = "cryptsetup.target systemd-journald.service systemd-udevd.service"
+    assert f"Before={early}" in lines(plan / "restore/kup-early.service")
+    assert lines(plan / "ahead/cache.service.d/kup-ahead.conf") == ["[Unit]", f"Before={early}"]
+    assert "Before=modprobe@i6300esb.service" in lines(plan / "restore/kup-early.service")
+
+
+def test_units_that_asked_to_be_started_before_an_application_still_are(write):
+    plan = write(after="basic.target systemd-udevd.service")
+    ahead = lines(plan / "ahead/cache.service.d/kup-ahead.conf")
+    assert ahead == ["[Unit]", "Before=cryptsetup.target systemd-journald.service"]
+
+
+def test_a_restore_that_needs_a_network_manager_is_not_ahead(write):
+    assert not (write(plain=False) / "ahead").exists()
+
+
+def test_without_an_interval_nobody_watches(write):
+    assert not any("kup-watch" in name for name in files(write(interval="0")))
+
+
+def test_the_restore_is_done_when_all_units_run(write):
+    text = lines(write() / "restore/kup-restore-done.service")
+    assert {"Requires=cache.service store.service", "After=cache.service store.service"} <= set(text)
+
+
+def test_what_each_unit_had_before(write):
+    first = (write() / "resources").read_text().splitlines()[0]
+    assert first == "cache.service /sys/fs/cgroup/system.slice/cache.service 100 50 max max"
+
+
+@pytest.fixture
+def template(monkeypatch, tmp_path):
+    monkeypatch.setattr(unit_templates, "UNIT_TEMPLATES", str(tmp_path))
+    (tmp_path / "a.service.in").write_text("[Unit]\nAfter=@ONE@ modprobe@x.service @TWO@\n")
+    return "a.service"
+
+
+def test_a_template_gets_its_values(template):
+    assert unit_templates.render(template, ONE="a@TWO@", TWO=7) == "[Unit]\nAfter=a@TWO@ modprobe@x.service 7\n"
+
+
+@pytest.mark.parametrize("values", [{"ONE": 1}, {}, {"ONE": 1, "TWO": 2, "THREE": 3}])
+def test_a_placeholder_without_a_value_or_the_other_way_round_is_refused(template, values):
+    with pytest.raises(KupError, match="has the placeholders ONE, TWO, expected"):
+        unit_templates.render(template, **values)
+
+
+def test_a_value_cannot_begin_a_line_of_its_own(template):
+    with pytest.raises(KupError, match="no control characters"):
+        unit_templates.render(template, ONE="x\nExecStart=/bin/evil", TWO="")
+
+
+def test_a_missing_template_is_named(template):
+    with pytest.raises(KupError, match=r"b\.service\.in is missing"):
+        unit_templates.render("b.service")
