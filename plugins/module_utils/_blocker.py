@@ -14,7 +14,7 @@ from ._errors import KupError
 
 @dataclass(frozen=True)
 class Blocker:
-    """One reason to refuse an update; the documentation lists the codes.
+    """One reason to refuse an update; docs/refusals.md lists the codes.
 
     ``unit`` and ``process`` ("name[pid]"): what is affected, empty for the whole node. ``engine``: the only engine that
     the blocker stops, empty for all. An empty ``object`` means the unit itself.
@@ -37,7 +37,9 @@ class Blocker:
             subject = f"Engine {self.engine}: {subject}"
         return f"{subject} {self.why}; {self.help}."
 
-    as_dict = asdict
+    def as_dict(self):
+        """The blocker as modules return it."""
+        return {**asdict(self), "sentence": self.sentence()}
 
 
 class Blocked(KupError):
@@ -58,11 +60,21 @@ def about(blockers, **fields):
     return [replace(blocker, **fields) for blocker in blockers]
 
 
+def all_of(checks, *seen):
+    """The blockers of all ``checks``."""
+    return [blocker for each in checks for blocker in each(*seen)]
+
+
+def first_of(checks, *seen):
+    """The blockers of the first check that finds any: what the others say would follow from it, or repeat it."""
+    return next((found for each in checks if (found := each(*seen))), [])
+
+
 def check(function):
     """Decorator for a check: a generator that yields (object, why, help) for each blocker that it finds.
 
     The check's name, with hyphens, is the code of its blockers; the first line of its docstring is its row in
-    the table of refusals. A check judges its arguments only and looks at nothing itself.
+    docs/refusals.md. A check judges its arguments only and looks at nothing itself.
     """
     code = function.__name__.replace("_", "-")
 

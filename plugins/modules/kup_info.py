@@ -80,13 +80,10 @@ kup:
       type: str
       returned: always
       sample: 4.2.1
-    kexec_obstacle:
-      description: Why this node cannot kexec, a sentence. V(none) if it can.
-      type: str
-      returned: always
-    bootloader_obstacle:
-      description: Why the boot loader's default cannot be set, a sentence. V(none) if it can.
-      type: str
+    blockers:
+      description: Why this node cannot kexec, or its boot loader cannot be told what to boot, as M(kup.fleet.kup_preflight) returns it.
+      type: list
+      elements: dict
       returned: always
     lockdown:
       description: Lockdown mode of the kernel, V(none), V(integrity) or V(confidentiality).

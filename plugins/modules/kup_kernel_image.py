@@ -128,9 +128,10 @@ patched:
   type: str
   returned: if O(state=patched)
   sample: /var/lib/kup/patched/2b8e7d41c9f50a6355b1f0d4c7a98e12-1f0c6a5be3d29478
-obstacle:
-  description: Why this machine, as it runs now, could not start the patched image, a sentence. V(none) if it could.
-  type: str
+blockers:
+  description: Why this machine, as it runs now, could not start the patched image, as M(kup.fleet.kup_preflight) returns it.
+  type: list
+  elements: dict
   returned: success
 """
 
@@ -143,7 +144,8 @@ from ansible_collections.kup.fleet.plugins.module_utils._image import image as k
 def work(wanted, check_mode):
     kernel = kernel_image.read(wanted["path"])
     image = kernel_image.describe(kernel)
-    result = {"changed": False, "image": image, "obstacle": kernel_image.obstacle(image)}
+    blockers = [blocker.as_dict() for blocker in kernel_image.blockers(image)]
+    result = {"changed": False, "image": image, "blockers": blockers}
     if wanted["state"] == "patched":
         result["patched"] = kernel_image.cached_path(kernel, wanted["cache"])
         result["changed"] = not kernel_image.is_cached(result["patched"])

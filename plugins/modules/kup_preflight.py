@@ -83,6 +83,50 @@ problems:
   type: list
   elements: str
   returned: always
+blockers:
+  description: The same as dictionaries, in the same order. The document docs/refusals.md of the collection lists all codes.
+  type: list
+  elements: dict
+  returned: always
+  contains:
+    code:
+      description: What kind of blocker it is. It stays the same when the sentence is rewritten.
+      type: str
+      returned: always
+      sample: device-descriptor
+    unit:
+      description: The unit that is affected, empty for the whole node.
+      type: str
+      returned: always
+      sample: memcached.service
+    process:
+      description: Name and pid of the process, empty if it is none.
+      type: str
+      returned: always
+      sample: memcached[812]
+    engine:
+      description: The engine that is stopped while another may work, empty if the update is.
+      type: str
+      returned: always
+    object:
+      description: What stands in the way, such as a descriptor. Empty if it is the unit itself.
+      type: str
+      returned: always
+      sample: descriptor 11 (/dev/fuse)
+    why:
+      description: What is wrong with it.
+      type: str
+      returned: always
+      sample: is a device with state of its own
+    help:
+      description: What to do about it.
+      type: str
+      returned: always
+      sample: stop using the device
+    sentence:
+      description: All of it as one sentence, as in RV(problems).
+      type: str
+      returned: always
 running:
   description: Release of the running kernel.
   type: str
@@ -103,14 +147,18 @@ needs_update:
   type: bool
   returned: always
 missing:
-  description: Debian packages that the node needs and does not have.
+  description:
+    - Debian packages that the node needs and does not have.
+    - What takes one of them is not judged before it is installed. Without C(criu), the engine is not chosen. Without
+      C(iproute2), no unit is movable. Without C(python3-psutil), resident memory counts as 0, and whether all processes of a unit
+      are one tree is not known.
   type: list
   elements: str
   returned: always
 units:
   description:
     - A verdict for each unit, a dictionary with RV(units[].unit), RV(units[].movable), RV(units[].rss_bytes),
-      RV(units[].shmem_bytes), RV(units[].processes) and RV(units[].problems).
+      RV(units[].shmem_bytes), RV(units[].processes), RV(units[].problems) and RV(units[].details).
   type: list
   elements: dict
   returned: always
@@ -145,10 +193,10 @@ units:
       elements: str
       returned: always
     details:
-      description: The same as dictionaries with C(unit), C(process), C(object), C(why) and C(help).
+      description: The same as dictionaries, as in RV(blockers).
       type: list
       elements: dict
-      returned: if the unit is active
+      returned: always
 disk_needed:
   description: Room that images need, and kernels if they go to the same file system, in bytes.
   type: int

@@ -47,10 +47,10 @@ CASES = (
         "        if body.strip():",
     ),
     Mutation(
-        "plugins/module_utils/_update/record.py",
+        "plugins/module_utils/_update/checks.py",
         "a live lease keeps no other run away",
         "    if left > 0:",
-        "    if left > LEASE:",
+        "    if left < 0:",
     ),
     Mutation(
         "plugins/module_utils/_update/record.py",
@@ -177,5 +177,35 @@ CASES = (
         "the kernel module does not compare the owners' digest",
         "\tif (xxh64_digest(&hash) != table->owner[KUP_OWNER_DIGEST])",
         "\tif (false)",
+    ),
+    Mutation(
+        "plugins/module_utils/_blocker.py",
+        "no check finds anything",
+        "[Blocker(code, *found) for found in function(*seen)]",
+        "[]",
+    ),
+    Mutation(
+        "plugins/module_utils/_update/preflight.py",
+        "what stands in the way of a unit is found and not counted",
+        "[each for one in judged for each in one.blockers]",
+        "[]",
+    ),
+    Mutation(
+        "plugins/module_utils/_update/preflight.py",
+        "a node without room is fit",
+        "        blockers += all_of(checks.NODE_CHECKS, node)",
+        "        pass",
+    ),
+    Mutation(
+        "plugins/module_utils/_criu/support.py",
+        "open descriptors are not judged",
+        "first_of(DESCRIPTOR_CHECKS, descriptor, around)",
+        "[]",
+    ),
+    Mutation(
+        "plugins/module_utils/_criu/checks.py",
+        "an application that a debugger traces is dumped",
+        "    if process.tracer:",
+        "    if False:",
     ),
 )

@@ -15,20 +15,20 @@ import struct
 from .._errors import KupError
 from .._files import read_text, write_file
 from .._run import run
+from . import checks
 
 _CONFIGURATION = "/boot/grub/grub.cfg"
 _ENVIRONMENT = "/boot/grub/grubenv"
+_SET_DEFAULT = "/usr/sbin/grub-set-default"
 # Read by update-grub after /etc/default/grub.
 _PIN = "/etc/default/grub.d/kup.cfg"
 # EXT4_IOC_CHECKPOINT, Linux 5.14: everything in the journal is written to its place.
 _CHECKPOINT = 0x4004662B
 
 
-def obstacle():
-    """Why the default of this node's boot loader cannot be set: a sentence, or None."""
-    if not os.path.exists(_CONFIGURATION) or not os.path.exists("/usr/sbin/grub-set-default"):
-        return f"The boot loader is not GRUB ({_CONFIGURATION} and grub-set-default expected); no other is supported."
-    return None
+def blockers():
+    """Why the default of this node's boot loader cannot be set: `Blocker`s."""
+    return checks.boot_loader(_CONFIGURATION, os.path.exists(_CONFIGURATION) and os.path.exists(_SET_DEFAULT))
 
 
 def entry(release):

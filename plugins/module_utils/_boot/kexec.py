@@ -15,22 +15,18 @@ from .._errors import KupError
 from .._files import copy_file, make_directory, read_text, write_file
 from .._paths import KERNELS
 from .._run import run
-from . import panic, root_device
+from . import checks, panic, root_device
 
 #: What `crash_kernel.room` puts on a command line. An address that nobody else asks for (0 means anywhere) tells it from an
 #: operator's own.
 CRASH_MEMORY = re.compile(r"crashkernel=\d+K@0")
 
 
-def obstacle():
-    """Why this node cannot kexec: a sentence, or None."""
-    if read_text("/proc/sys/kernel/kexec_load_disabled", "0") != "0":
-        return "kexec is off (sysctl kernel.kexec_load_disabled is 1 until the next boot); reboot without that setting."
-    if "[confidentiality]" in read_text("/sys/kernel/security/lockdown", ""):
-        return "The kernel is locked down for confidentiality, which CRIU cannot work under; boot without lockdown=."
-    if not os.path.exists("/sys/kernel/kexec_loaded"):
-        return "The running kernel was built without kexec; boot a kernel with CONFIG_KEXEC."
-    return None
+def blockers():
+    """Why this node cannot kexec: `Blocker`s."""
+    found = checks.kexec_off(read_text("/proc/sys/kernel/kexec_load_disabled", "0"))
+    found += checks.lockdown(read_text("/sys/kernel/security/lockdown", ""))
+    return found + checks.kexec_missing(os.path.exists("/sys/kernel/kexec_loaded"))
 
 
 def place(release):

@@ -2,7 +2,7 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""CRIU: its version, which kernels it fits, and the command lines."""
+"""CRIU: its version, what it says of the running kernel, and the command lines."""
 
 from __future__ import annotations
 
@@ -15,14 +15,6 @@ from .._run import run
 
 #: Mark of the packets that CRIU itself sends for a locked connection (soccr/soccr.h, SOCCR_MARK).
 SOCKET_MARK = 0xC114
-
-# Known misfits, each seen on real kernels. An update dumps on the old kernel and restores on the new one, a fallback
-# the other way round, so both kernels need both verbs.
-#   (first CRIU without the fault, first kernel that shows it, what happens)
-_MISFITS = (
-    ((3, 18), (6, 13), "fails to dump and to restore"),
-    ((4, 2), (7, 0), "cannot dump internet sockets"),
-)
 
 
 def numbers(version):
@@ -46,19 +38,6 @@ def version():
     if not match:
         raise KupError(f"'criu --version' said {said[:60]!r}, expected 'Version: N.N'.")
     return match.group(1)
-
-
-def misfit(criu_version, kernel_release):
-    """Why this CRIU cannot serve this kernel: a sentence, or None where nothing is known against it."""
-    criu, kernel = numbers(criu_version), numbers(kernel_release)
-    for fixed_in, since, what in _MISFITS:
-        if criu < fixed_in and kernel >= since:
-            needed = ".".join(map(str, fixed_in))
-            return (
-                f"CRIU {criu_version} {what} on kernel {kernel_release} (known since {'.'.join(map(str, since))}); "
-                f"install CRIU {needed} or later, or choose an older kernel."
-            )
-    return None
 
 
 def check(feature=None):

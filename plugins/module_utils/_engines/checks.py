@@ -135,20 +135,3 @@ def swapped_out(swapped, room, limit, late):
             f"has {swapped >> 20} MiB swapped out, which have to come in, but {limit} has room for {max(room, 0) >> 20} MiB",
             "make room there, or use the engine foam",
         )
-
-
-#: Every check of this file, in the order of the table of refusals.
-CHECKS = (
-    page_daemon,
-    criu_feature,
-    images_file_system,
-    disk_checkpoint_in_memory,
-    kernel_option,
-    machine,
-    unsigned_code,
-    huge_page_size,
-    kernel_too_old,
-    kernel_headers,
-    relative_memory_limit,
-    swapped_out,
-)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import os
 
+from .._blocker import Blocked
 from .._boot import kernels, kexec, load_window
 from .._errors import KupError
 from .._files import read_text, write_file
@@ -42,9 +43,9 @@ def prepare(release):
     if read_text(f"{directory}/{_IMAGE}.source") == wanted:
         return built
     kernel = kernel_image.read(f"{directory}/vmlinuz")
-    sentence = kernel_image.obstacle(kernel_image.describe(kernel))
-    if sentence:
-        raise KupError(sentence)
+    found = kernel_image.blockers(kernel_image.describe(kernel))
+    if found:
+        raise Blocked(found)
     kernel_image.write(kernel, f"{directory}/{_IMAGE}")
     run(kexec.load_command(f"{directory}/{_IMAGE}", ["--kexec-syscall"]))  # the proof that it can be loaded
     kexec.unload()

@@ -14,13 +14,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import struct
 from dataclasses import dataclass
 
 from .._errors import KupError
 from .._files import make_directory, read_text, write_bytes, write_file
-from . import bzimage, kallsyms, patch, stub
+from . import bzimage, checks, kallsyms, patch, stub
 from . import vmlinux as vmlinux_elf
 
 _LARGE_PAGE = 2 << 20
@@ -123,16 +122,10 @@ def write(kernel, path):
     write_file(f"{path}.sha256", hashlib.sha256(content).hexdigest() + "\n")
 
 
-def obstacle(image):
-    """Why the running kernel of this machine could not start the patched ``image`` (see `describe`): a sentence, or None."""
-    if not image["five_level_paging"] and re.search(r"^flags\s*:.*\bla57\b", read_text("/proc/cpuinfo", ""), re.M):
-        return (
-            f"This machine runs with 5-level page tables, which {image['release']} does not know;"
-            " boot the running kernel with no5lvl first."
-        )
-    if re.search(r"\[(integrity|confidentiality)\]", read_text("/sys/kernel/security/lockdown", "")):
-        return "The kernel is locked down and takes signed images only; a patched image is not signed."
-    return None
+def blockers(image):
+    """Why the running kernel of this machine could not start the patched ``image`` (see `describe`): `Blocker`s."""
+    found = checks.five_level_paging(image, read_text("/proc/cpuinfo", ""))
+    return found + checks.unsigned_image(read_text("/sys/kernel/security/lockdown", ""))
 
 
 def _content(path):

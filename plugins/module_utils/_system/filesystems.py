@@ -40,14 +40,14 @@ def of(path):
     return FileSystem(*run(["findmnt", *columns, "--target", existing(path)]).stdout.splitlines()[-1].split())
 
 
-def misfit(path):
-    """Why what is written to ``path`` would not be there when the next boot restores: the end of a sentence, or None."""
+def why_lost(path):
+    """Why a file in ``path`` would be missing when the next boot restores: the end of a sentence, empty if it would be there."""
     found = of(path)
     if found.kind in _VOLATILE or found.source.startswith(_VOLATILE_DEVICES):
         return f"on {found.kind} ({found.source}), which a kernel switch does not survive or does not have early in the boot"
     if found.place != "/" and not _mounted_by_boot(found.place):
         return f"below {found.place}, which the next boot would not have: no line of /etc/fstab and no unit mounts it"
-    return None
+    return ""
 
 
 def in_memory(path):

@@ -2,14 +2,27 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""What processes are and hold, from /proc."""
+"""What processes are and hold: by psutil, and from /proc what psutil does not tell.
+
+psutil knows no control groups, namespaces, tracers and fdinfo. Of memory it gives swap and shared memory with a walk over
+page tables or not at all, and of sockets neither queues nor inodes. The ids of threads are read within the freeze,
+where psutil would open a file for each (60 µs a process instead of 2).
+"""
 
 from __future__ import annotations
 
 import os
 import re
 
+from .._errors import KupError
 from .._files import read_text
+
+try:
+    import psutil
+except ImportError:
+    HAS_PSUTIL = False
+else:
+    HAS_PSUTIL = True
 
 _PROC = "/proc"
 #: Where systemd has mounted the control groups, version 2.
@@ -37,7 +50,7 @@ class Process:
         return read_text(f"{self.path}/comm", "?")
 
     def status(self, field):
-        """A field of /proc/PID/status, e.g. ``VmRSS``; empty text where absent."""
+        """A field of /proc/PID/status, e.g. ``TracerPid``; empty text where absent."""
         match = re.search(rf"^{field}:\s*(.*)$", read_text(f"{self.path}/status", ""), re.MULTILINE)
         return match.group(1) if match else ""
 
@@ -46,9 +59,27 @@ class Process:
         return int((self.status(field).split() or ["0"])[0]) * 1024
 
     @property
+    def parent(self):
+        """Pid of the parent; 0 where this process has ended."""
+        return self._ask("ppid") or 0
+
+    @property
     def rss(self):
         """Resident bytes."""
-        return self.size("VmRSS")
+        memory = self._ask("memory_info")
+        return memory.rss if memory else 0
+
+    def _ask(self, method):
+        """What psutil's ``method`` tells of the process; None where it has ended.
+
+        :raises KupError: psutil is not installed.
+        """
+        if not HAS_PSUTIL:
+            raise KupError("The Python module psutil is missing on this node; install python3-psutil.")
+        try:
+            return getattr(psutil.Process(self.pid), method)()
+        except psutil.Error:
+            return None
 
     @property
     def shmem(self):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 import time
 
+from .._blocker import Blocked
 from .._criu import support
 from .._engines import registry
 from .._errors import KupError
@@ -47,8 +48,8 @@ def examine(checkpoints):
         if not unit.active:
             raise KupError(f"{unit.name} is {unit.properties['ActiveState']}, expected active with a main process.")
         each.findings = support.examine(unit)
-        if each.findings.problems:
-            raise KupError(each.findings.problems[0].sentence())
+        if each.findings.blockers:
+            raise Blocked(each.findings.blockers[:1])
 
 
 def pre_copy(checkpoints):

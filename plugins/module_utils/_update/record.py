@@ -19,9 +19,11 @@ import re
 import shlex
 import time
 
+from .._blocker import Blocked
 from .._errors import KupError
 from .._files import make_directory, read_text, write_file
 from .._paths import RECORD, RECORD_COPY
+from . import checks
 
 #: phase → (the update is still under way, what it means and what a boot that finds it does)
 PHASES = {
@@ -168,22 +170,21 @@ def claim(record, owner, target=None):
 
     A run whose lease has ended is taken for dead: another one goes on where it stopped, if it wants the same kernel.
 
-    :raises KupError: another run is at work here, or left an update to another kernel unfinished.
+    :raises Blocked: another run is at work here, or left an update to another kernel unfinished.
     """
+    found = rivals(record, owner, target)
+    if found:
+        raise Blocked(found)
+
+
+def rivals(record, owner, target=None):
+    """What keeps the run ``owner`` from working on this node: `Blocker`s (see `claim`)."""
     if not record.unfinished or record["OWNER"] == owner:
-        return
+        return []
     left = int(record["OWNER_UNTIL"] or 0) - int(time.time())
     if left > LEASE:  # the clock was set back: never wait longer than a lease
         left = LEASE
-    if left > 0:
-        raise KupError(
-            f"The run {record['OWNER']} works on this node (phase {record['PHASE']}); wait for its end, or {left} s if it is dead."
-        )
-    if target and record["PHASE"] != "prepared" and record["KERNEL_NEW"] != target:
-        raise KupError(
-            f"The run {record['OWNER']} left an update to {record['KERNEL_NEW']} in phase {record['PHASE']}, expected "
-            f"none or one to {target}; finish it with that target or undo it with 'ansible-playbook kup.fleet.kup_fallback'."
-        )
+    return checks.run_at_work(record, left) or checks.unfinished_update(record, target)
 
 
 def renew(record, owner):

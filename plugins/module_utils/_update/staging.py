@@ -11,8 +11,10 @@ import os
 import shutil
 import time
 
+from .._blocker import Blocked
 from .._boot import crash_kernel, grub, kernels, kexec, panic
 from .._criu import command
+from .._criu.checks import criu_kernel
 from .._engines import registry
 from .._errors import KupError
 from .._files import make_directory
@@ -80,9 +82,9 @@ def _end_cut_off(record):
 
 def _check_criu(releases):
     for kernel in releases:
-        sentence = command.misfit(command.version(), kernel)
-        if sentence:
-            raise KupError(sentence)
+        found = criu_kernel(command.version(), kernel)
+        if found:
+            raise Blocked(found)
 
 
 def _preserve(old, target, engine, initramfs):

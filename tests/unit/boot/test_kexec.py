@@ -48,17 +48,3 @@ def test_a_jump_that_comes_back_is_an_error(asked):
     with pytest.raises(KupError, match="came back"):
         kexec.execute()
     assert asked == [["kexec", "--no-sync", "--exec"]]
-
-
-@pytest.mark.parametrize(
-    ("path", "text", "word"),
-    [
-        ("/proc/sys/kernel/kexec_load_disabled", "1", "kexec_load_disabled"),
-        ("/sys/kernel/security/lockdown", "none integrity [confidentiality]", "confidentiality"),
-    ],
-)
-def test_a_node_that_cannot_kexec_says_why(monkeypatch, path, text, word):
-    monkeypatch.setattr(kexec, "read_text", lambda asked, default=None: text if asked == path else default)
-    monkeypatch.setattr(kexec.os.path, "exists", lambda asked: True)
-    found = kexec.obstacle()
-    assert word in str(found)

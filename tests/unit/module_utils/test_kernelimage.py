@@ -236,7 +236,10 @@ def test_what_a_machine_cannot_start(monkeypatch, read):
         "/sys/kernel/security/lockdown": "[none] integrity confidentiality",
     }
     monkeypatch.setattr(kernel_image, "read_text", files.get)
-    assert kernel_image.obstacle(image) is None
-    assert "5-level" in kernel_image.obstacle({**image, "five_level_paging": False})
+    assert kernel_image.blockers(image) == []
+    (blocker,) = kernel_image.blockers({**image, "five_level_paging": False})
+    assert (blocker.code, blocker.object) == ("five-level-paging", "This machine")
+    files["/proc/cpuinfo"] = "flags\t\t: fpu x\n"
+    assert kernel_image.blockers({**image, "five_level_paging": False}) == []
     files["/sys/kernel/security/lockdown"] = "none [integrity] confidentiality"
-    assert "locked down" in kernel_image.obstacle(image)
+    assert [blocker.code for blocker in kernel_image.blockers(image)] == ["unsigned-image"]

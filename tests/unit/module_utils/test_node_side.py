@@ -108,30 +108,6 @@ def test_a_ruleset_replaces_the_one_before():
 
 
 @pytest.mark.parametrize(
-    ("criu", "kernel", "fits"),
-    [
-        ("3.17.1", "6.1.0-49-cloud-amd64", True),
-        ("3.17.1", "6.12.9+bpo-cloud-amd64", True),
-        ("3.17.1", "6.13", False),
-        ("3.17.1", "7.2.12+deb13-cloud-amd64", False),
-        ("4.1.1", "6.12.117+deb13-cloud-amd64", True),
-        ("4.1.1", "7.2.12+deb13-cloud-amd64", False),
-        ("4.2.1", "7.2.12+deb13-cloud-amd64", True),
-        ("4.2", "7.2.12+deb13-cloud-amd64", True),
-    ],
-)
-def test_criu_and_kernel(criu, kernel, fits):
-    sentence = command.misfit(criu, kernel)
-    assert (sentence is None) is fits
-    assert fits or (criu in sentence and kernel in sentence and "install CRIU" in sentence)
-
-
-def test_what_is_no_version_is_refused():
-    with pytest.raises(KupError, match="is no version"):
-        command.misfit("4", "7.2")
-
-
-@pytest.mark.parametrize(
     ("current", "expected"),
     [
         ("BOOT_IMAGE=/boot/vmlinuz-6.12 root=UUID=1 ro console=ttyS0", "root=UUID=1 console=ttyS0 rw quiet"),

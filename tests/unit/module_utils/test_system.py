@@ -53,7 +53,7 @@ def test_of_stacked_mounts_the_last_counts(monkeypatch):
 )
 def test_images_must_be_there_in_the_next_boot(monkeypatch, text, fragment, fits):
     mounted(monkeypatch, text, fragment)
-    assert (filesystems.misfit("/images") is None) == fits
+    assert (filesystems.why_lost("/images") == "") == fits
 
 
 def test_the_first_error_of_criu_is_the_cause(tmp_path):

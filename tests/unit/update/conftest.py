@@ -9,6 +9,7 @@ import types
 
 import pytest
 
+from ansible_collections.kup.fleet.plugins.module_utils._blocker import Blocker
 from ansible_collections.kup.fleet.plugins.module_utils._boot import crash_kernel, grub, kernels, kexec, panic
 from ansible_collections.kup.fleet.plugins.module_utils._engines import base, pending_memory, registry
 from ansible_collections.kup.fleet.plugins.module_utils._update import (
@@ -173,8 +174,8 @@ def node(tmp_path, monkeypatch):
 
     def examine(unit):
         found.note(f"examine {unit.name[0]}")
-        problem = types.SimpleNamespace(sentence=lambda: f"{unit.name} has a device open.")
-        return types.SimpleNamespace(problems=[problem] if unit.name in found.unfit else [], sockets=found.sockets)
+        blocker = Blocker("device-descriptor", "", "has a device open", "close it", unit.name)
+        return types.SimpleNamespace(blockers=[blocker] if unit.name in found.unfit else [], sockets=found.sockets)
 
     def save(record, saved=records.save):
         found.note(f"record {record['PHASE']}")

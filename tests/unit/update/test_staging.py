@@ -6,6 +6,7 @@
 
 import pytest
 
+from ansible_collections.kup.fleet.plugins.module_utils._blocker import Blocker
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._update import record as records
 from ansible_collections.kup.fleet.plugins.module_utils._update import staging
@@ -18,7 +19,11 @@ OLD, NEW = "6.12.1", "7.2.1"
 def criu(monkeypatch):
     """A CRIU that fits every kernel but 7.3."""
     monkeypatch.setattr(staging.command, "version", lambda: "4.2")
-    monkeypatch.setattr(staging.command, "misfit", lambda version, kernel: "It cannot." if kernel == "7.3" else None)
+    monkeypatch.setattr(
+        staging,
+        "criu_kernel",
+        lambda version, kernel: [Blocker("criu-kernel", "It", "cannot", "no")] if kernel == "7.3" else [],
+    )
 
 
 def stage(node, target=NEW, owner="me", **settings):

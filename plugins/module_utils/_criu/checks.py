@@ -1,0 +1,151 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""Checks of what CRIU cannot carry: of kernels, and of each process and mapping of a unit (see `seen`)."""
+
+from __future__ import annotations
+
+from .._blocker import check
+from .command import numbers
+
+# Known misfits, each seen on real kernels. An update dumps on the old kernel and restores on the new one, a fallback
+# the other way round, so both kernels need both verbs.
+#   (first CRIU without the fault, first kernel that shows it, what happens)
+_MISFITS = (
+    ((3, 18), (6, 13), "fails to dump and to restore"),
+    ((4, 2), (7, 0), "cannot dump internet sockets"),
+)
+NO_SHM = "configure it to use anonymous shared memory or files on a disk"
+IN_MEMORY = "is a file in memory, which ends with the kernel"
+
+
+@check
+def criu_kernel(version, release):
+    """The installed CRIU is known to fail on one of the two kernels."""
+    for fixed_in, since, what in _MISFITS:
+        if numbers(version) < fixed_in and numbers(release) >= since:
+            yield (
+                f"CRIU {version}",
+                f"{what} on kernel {release} (known since {'.'.join(map(str, since))})",
+                f"install CRIU {'.'.join(map(str, fixed_in))} or later, or choose an older kernel",
+            )
+
+
+@check
+def criu_check(said):
+    """`criu check` fails on the running kernel."""
+    if said:
+        yield "'criu check'", f"fails on this kernel: {said}", "boot a kernel that CRIU supports"
+
+
+@check
+def outside_the_tree(process, around):
+    """A process is no descendant of the unit's main process: CRIU dumps one tree."""
+    pid = process.pid
+    while pid in around.parents and pid != around.main_pid:
+        pid = around.parents[pid]
+    if around.parents and pid != around.main_pid:
+        yield (
+            "the process",
+            f"is no descendant of the main process {around.main_pid}",
+            "only one tree of processes per unit can be moved, split the unit",
+        )
+
+
+def _namespace(kind, process, around, setting):
+    own = process.namespaces.get(kind)
+    if own and own != around.namespaces[kind]:
+        yield f"its {kind} namespace", "is not the host's", f"run the unit without {setting}"
+
+
+@check
+def pid_namespace(process, around):
+    """A process has a pid namespace of its own."""
+    yield from _namespace("pid", process, around, "a pid namespace")
+
+
+@check
+def net_namespace(process, around):
+    """A process has a network namespace of its own (`PrivateNetwork=`, `NetworkNamespacePath=`)."""
+    yield from _namespace("net", process, around, "PrivateNetwork=/NetworkNamespacePath=")
+
+
+@check
+def user_namespace(process, around):
+    """A process has a user namespace of its own (`PrivateUsers=`)."""
+    yield from _namespace("user", process, around, "PrivateUsers=")
+
+
+@check
+def tracer(process, around):
+    """A process is traced by a debugger or `strace`: CRIU has to trace it itself."""
+    del around
+    if process.tracer:
+        yield "the process", f"is traced by pid {process.tracer}", "end the debugger or tracer"
+
+
+@check
+def control_group(process, around):
+    """A process is in a control group below the unit's own (`Delegate=`)."""
+    if process.cgroup and process.cgroup != around.cgroup:
+        yield (
+            f"its control group {process.cgroup}",
+            "is below the unit's own",
+            "units that manage control groups themselves (Delegate=) cannot be moved",
+        )
+
+
+@check
+def pending_memory(process, around):
+    """Memory of a process is still to come (userfaultfd): CRIU would leave it out."""
+    del around
+    if process.userfaultfd:
+        yield "its memory", "is still flowing in (userfaultfd)", "wait until it is in place"
+
+
+#: All of them apply to each process.
+PROCESS_CHECKS = (
+    outside_the_tree,
+    pid_namespace,
+    net_namespace,
+    user_namespace,
+    tracer,
+    control_group,
+    pending_memory,
+)
+
+
+@check
+def sysv_memory(mapping, around):
+    """A process uses System V shared memory."""
+    del around
+    if mapping.path.startswith("/SYSV"):
+        yield "a System V shared memory segment", "is not dumped outside of an IPC namespace", NO_SHM
+
+
+@check
+def mapped_file_in_memory(mapping, around):
+    """A process maps a file of a file system in memory, such as /dev/shm."""
+    if not mapping.path.endswith(" (deleted)") and mapping.device in around.volatile:
+        yield f"the mapping of {mapping.path}", IN_MEMORY, NO_SHM
+
+
+@check
+def mapped_device(mapping, around):
+    """A process maps memory of a device."""
+    del around
+    if mapping.path.startswith("/dev/") and not mapping.path.startswith(("/dev/zero", "/dev/shm/")):
+        yield f"the mapping of {mapping.path}", "is memory of a device", "stop using the device"
+
+
+@check
+def io_uring(mapping, around):
+    """A process uses io_uring, which CRIU does not know."""
+    del around
+    if "io_uring" in mapping.path:
+        yield "the mapping of an io_uring", "is unknown to CRIU", "turn io_uring off"
+
+
+#: The first that applies to a mapping tells.
+MAPPING_CHECKS = (sysv_memory, mapped_file_in_memory, mapped_device, io_uring)

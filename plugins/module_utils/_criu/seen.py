@@ -1,0 +1,205 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""What can be seen of a running unit that CRIU may not be able to carry; `checks` judge it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import stat
+from dataclasses import dataclass
+
+from .._files import read_text
+from .._system import processes, unix_sockets
+from .._system import sockets as inet_sockets
+
+JOURNAL = "/run/systemd/journal/stdout"
+
+# File systems whose files end with the kernel.
+_VOLATILE = ("tmpfs", "ramfs", "devtmpfs", "hugetlbfs")
+_NAMESPACES = ("pid", "net", "user")
+
+
+@dataclass(frozen=True)
+class Around:
+    """What a process is judged by.
+
+    ``parents``: pid → parent's pid of the unit's processes, empty if that cannot be told; ``namespaces``: kind → the host's;
+    ``volatile``: device numbers ("00:1c") of file systems in memory.
+    """
+
+    main_pid: int
+    cgroup: str
+    parents: dict
+    namespaces: dict
+    volatile: frozenset
+
+
+@dataclass(frozen=True)
+class Process:
+    """``tracer``: its pid or empty; ``cgroup``: path; ``userfaultfd``: some memory is registered with it."""
+
+    pid: int
+    namespaces: dict
+    tracer: str
+    cgroup: str
+    userfaultfd: bool
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """A mapped ``path`` as in /proc/PID/maps, and the number of its ``device`` ("00:1c")."""
+
+    path: str
+    device: str
+
+
+@dataclass(frozen=True)
+class Descriptor:
+    """An open descriptor, and what was seen of its kind.
+
+    ``target``: of the link in /proc/PID/fd; ``holder``: pid outside of the unit that has the same pipe; ``inode`` and
+    ``peer`` (path, or words) of a unix socket that leads out of the unit; ``family`` of a socket that no table lists; of
+    files: number of the ``device`` of a regular one, ``external``: CRIU's name where it is on a mount that the unit does
+    not have, ``private``: its path leads to another file outside of the unit.
+    """
+
+    number: int
+    target: str
+    holder: int = 0
+    inode: int = 0
+    peer: str = ""
+    family: int | None = None
+    device: str = ""
+    external: str = ""
+    private: bool = False
+
+    @property
+    def text(self):
+        """What an operator calls it."""
+        return f"descriptor {self.number} ({self.target})"
+
+
+def around(unit):
+    """`Around` of an active `Unit`."""
+    # Before the package is installed: who is whose child is looked at once it is.
+    parents = {each.pid: each.parent for each in unit.processes} if processes.HAS_PSUTIL else {}
+    host = {kind: os.readlink(f"/proc/1/ns/{kind}") for kind in _NAMESPACES}
+    return Around(unit.main_pid, unit.cgroup, parents, host, _volatile_devices())
+
+
+def process(one):
+    """What was seen of a `processes.Process`."""
+    # "um": registered with userfaultfd(2). CRIU leaves out the pages that have not come, and says nothing.
+    userfaultfd = re.search(r"^VmFlags:.* um\b", read_text(f"{one.path}/smaps", ""), re.MULTILINE)
+    return Process(
+        pid=one.pid,
+        namespaces={kind: one.namespace(kind) for kind in _NAMESPACES},
+        tracer=one.status("TracerPid").lstrip("0"),
+        cgroup=read_text(f"{one.path}/cgroup", "").rpartition("::")[2],
+        userfaultfd=bool(userfaultfd),
+    )
+
+
+def mappings(one):
+    """Each mapped path of a process, once."""
+    rows = (line.split(maxsplit=5) for line in read_text(f"{one.path}/maps", "").splitlines())
+    return list(dict.fromkeys(Mapping(row[5], row[3]) for row in rows if len(row) > 5))
+
+
+class Descriptors:
+    """Looks at the descriptors of a unit's processes; connections and pipes are matched by the whole unit and node."""
+
+    def __init__(self, unit):
+        self._unix = unix_sockets.table()
+        self._inodes = {
+            target for each in unit.processes for _number, target in each.descriptors() if target[-1] == "]"
+        }
+        self._elsewhere = _pipes_elsewhere({each.pid for each in unit.processes})
+
+    def of(self, one, sockets):
+        """Yield a `Descriptor` for each of process ``one`` that may stand in the way.
+
+        :param sockets: its internet sockets.
+        """
+        listed = {found.inode for found in sockets}
+        for table in ("netlink", "packet"):
+            rows = read_text(f"{one.path}/net/{table}", "").splitlines()[1:]
+            listed |= {int(row.split()[-1]) for row in rows if row.split()[-1].isdigit()}
+        mounts = {row.split()[0] for row in read_text(f"{one.path}/mountinfo", "").splitlines()}
+        for number, target in one.descriptors():
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # closed since it was listed
+                found = self._look(one, number, target, listed, mounts)
+                if found:
+                    yield found
+
+    def _look(self, one, number, target, listed, mounts):
+        if target.startswith("socket:["):
+            inode = int(target[8:-1])
+            return None if inode in listed else self._socket(one, number, target, inode)
+        if target.startswith("/"):
+            return _file(one, number, target, mounts)
+        return Descriptor(number, target, holder=self._elsewhere.get(target, 0))
+
+    def _socket(self, one, number, target, inode):
+        unix = self._unix.get(inode)
+        if unix is None:
+            # Of a family without a table, or opened since the tables were read, or closed by its peer.
+            kind = inet_sockets.kind_of(one, number)
+            return Descriptor(number, target, family=kind[0]) if kind else None
+        if not unix.peer or f"socket:[{unix.peer}]" in self._inodes:
+            return None
+        peer = self._unix.get(unix.peer)
+        where = peer.path if peer is not None and peer.path != "*" else "a process outside the unit"
+        return Descriptor(number, target, inode=inode, peer=where)
+
+
+def _file(one, number, target, mounts):
+    if target.endswith(" (deleted)") or target.startswith(("/memfd:", "/proc/")):
+        return None  # CRIU carries deleted files and memfds in its images
+    link = f"{one.path}/fd/{number}"
+    status = os.stat(link)
+    mount = re.search(r"^mnt_id:\s*(\d+)", read_text(f"{one.path}/fdinfo/{number}", ""), re.MULTILINE)
+    # Opened by systemd before it made the unit's own mounts: CRIU must be told (fdinfo is decimal, CRIU hex).
+    foreign = mount and mount.group(1) not in mounts
+    return Descriptor(
+        number,
+        target,
+        device=_device(os.major(status.st_dev), os.minor(status.st_dev)) if stat.S_ISREG(status.st_mode) else "",
+        external=f"file[{int(mount.group(1)):x}:{status.st_ino:x}]" if foreign else "",
+        private=not foreign and not _same_file(link, target),
+    )
+
+
+def _same_file(descriptor, path):
+    try:
+        held, named = os.stat(descriptor), os.stat(path)
+    except OSError:
+        return False
+    # A device node of a private /dev is another inode for the same device.
+    return (held.st_rdev and held.st_rdev == named.st_rdev) or os.path.samestat(held, named)
+
+
+def _device(major, minor):
+    """A device number as /proc/PID/maps prints it."""
+    return f"{major:02x}:{minor:02x}"
+
+
+def _volatile_devices():
+    found = set()
+    for row in read_text("/proc/1/mountinfo", "").splitlines():
+        if row.partition(" - ")[2].split()[0] in _VOLATILE:
+            found.add(_device(*map(int, row.split()[2].split(":"))))
+    return frozenset(found)
+
+
+def _pipes_elsewhere(pids):
+    """Pipes that processes outside of ``pids`` hold: dict link text → pid."""
+    others = (
+        processes.Process(int(entry)) for entry in os.listdir("/proc") if entry.isdigit() and int(entry) not in pids
+    )
+    held = ((target, other.pid) for other in others for _number, target in other.descriptors())
+    return {target: pid for target, pid in held if target.startswith("pipe:[")}

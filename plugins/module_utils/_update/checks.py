@@ -1,0 +1,170 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""Checks of an update: the transaction record, the node (`seen.Node`), and each unit's definition."""
+
+from __future__ import annotations
+
+import re
+
+from .._blocker import check
+
+#: Characters that would be another word, or another path, in a unit file.
+UNFIT = re.compile(r"[\s%$\"'\\]")
+
+#: What the engine writes is estimated; the rest is for what the applications allocate meanwhile.
+IMAGES_FACTOR = 1.3
+#: Room for two staged kernels.
+KERNELS_BYTES = 200 << 20
+
+# struct sockaddr_un; and what the directory of a unit's last checkpoint is called below kup_images_dir, but for its name.
+_SOCKET_PATH = 107
+_CHECKPOINT = "/20260101T000000/99-{}/lazy-pages.socket"
+
+
+@check
+def run_at_work(record, left):
+    """Another run works on the node; it has a lease, which ends a few minutes after the run."""
+    if left > 0:
+        yield (
+            f"The run {record['OWNER']}",
+            f"works on this node (phase {record['PHASE']})",
+            f"wait for its end, or {left} s if it is dead",
+        )
+
+
+@check
+def unfinished_update(record, target):
+    """A run that is dead left an update to another kernel unfinished."""
+    if target and record["PHASE"] != "prepared" and record["KERNEL_NEW"] != target:
+        yield (
+            f"The run {record['OWNER']}",
+            f"left an update to {record['KERNEL_NEW']} in phase {record['PHASE']}, expected none or one to {target}",
+            "finish it with that target or undo it with 'ansible-playbook kup.fleet.kup_fallback'",
+        )
+
+
+@check
+def kernel_unknown(node):
+    """`kup_kernel` is neither installed nor in the package lists."""
+    if not node.wanted:
+        yield (
+            f"Kernel {node.selector!r}",
+            f"is neither installed (there are: {', '.join(node.installed) or 'none'}) nor in the package lists",
+            "correct kup_kernel or refresh the lists",
+        )
+
+
+@check
+def runtime_mount(node):
+    """The node runtime would be on a file system that the next boot mounts too late."""
+    # The initramfs, or the kernel, has mounted / and /usr before systemd asks its generators.
+    if not node.runtime_early:
+        yield (
+            node.runtime,
+            "is neither on the root file system nor on that of /usr, and the next boot needs it before any other is mounted",
+            "put /usr/local there",
+        )
+
+
+@check
+def state_mount(node):
+    """The transaction record would be on a file system that the next boot mounts too late."""
+    if not node.state_early:
+        yield (
+            node.state,
+            "is not on the root file system, where the next boot looks for it before any other is mounted",
+            "put it there",
+        )
+
+
+@check
+def state_room(node):
+    """There is no room for the two kernels that an update stages."""
+    if not node.together and not node.probation and node.state_free < KERNELS_BYTES:
+        yield (
+            node.state,
+            f"has {node.state_free >> 20} MiB free, expected at least {KERNELS_BYTES >> 20} MiB for two kernels",
+            "make room",
+        )
+
+
+@check
+def images_lost(node):
+    """`kup_images_dir` is where the next boot would not find it: in memory, on the network, or not mounted."""
+    if node.images_lost:
+        yield (
+            f"The images directory {node.images}",
+            f"is {node.images_lost}",
+            "set kup_images_dir to a directory on a local disk, or in memory that outlives kexec: memmap=SIZE!START on the "
+            "kernel's command line, /dev/pmem0 in /etc/fstab",
+        )
+
+
+@check
+def images_room(node):
+    """There is no room for the checkpoint images."""
+    if not node.images_lost and not node.probation and node.images_free < node.images_needed:
+        yield (
+            node.images,
+            f"has {node.images_free >> 20} MiB free, expected at least {node.images_needed >> 20} MiB (what the engine writes x "
+            f"{IMAGES_FACTOR}, and two kernels if they go there too)",
+            "make room or set kup_images_dir",
+        )
+
+
+#: All of them apply to a node that needs an update.
+NODE_CHECKS = (kernel_unknown, runtime_mount, state_mount, state_room, images_lost, images_room)
+
+
+@check
+def unit_unknown(unit):
+    """A unit of `kup_units` does not exist on the node, or is masked."""
+    if unit.properties["LoadState"] != "loaded":
+        yield "", f"is {unit.properties['LoadState']} on this node, expected one that exists", "correct kup_units"
+
+
+@check
+def unit_alias(unit):
+    """A unit of `kup_units` is another name of a unit."""
+    if unit.properties["Id"] != unit.name:
+        yield (
+            "",
+            f"is another name of {unit.properties['Id']}, which would be started beside what is restored",
+            "write that in kup_units",
+        )
+
+
+@check
+def unit_name(unit):
+    """A unit has a backslash in its name."""
+    if UNFIT.search(unit.name):
+        yield "", "has a backslash in its name, which units of the next boot cannot pass on", "give it a plain name"
+
+
+@check
+def unit_inactive(unit):
+    """A unit of `kup_units` is not active, or has no main process."""
+    if not unit.active:
+        yield (
+            "",
+            f"is {unit.properties['ActiveState']} with main process {unit.main_pid}, expected an active service with a main process",
+            "start it or take it out of kup_units",
+        )
+
+
+#: The first that applies to a unit tells.
+UNIT_CHECKS = (unit_unknown, unit_alias, unit_name, unit_inactive)
+
+
+@check
+def socket_path(images, name):
+    """With the page daemon: `kup_images_dir` and the unit's name are too long for the path of a socket."""
+    path = images + _CHECKPOINT.format(name)
+    if len(path) > _SOCKET_PATH:
+        yield (
+            f"the page daemon's socket {path}",
+            f"would have a path of {len(path)} characters, expected at most {_SOCKET_PATH}",
+            "set kup_images_dir to a shorter path, or use the engine criu",
+        )

@@ -1,0 +1,140 @@
+"""Checks of what CRIU cannot carry: kernels, processes, mappings, descriptors."""
+
+import dataclasses
+import socket
+
+import pytest
+from checkcases import Case, case_tests
+
+from ansible_collections.kup.fleet.plugins.module_utils._blocker import first_of
+from ansible_collections.kup.fleet.plugins.module_utils._criu import checks, descriptor_checks, seen
+from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+
+HOST = {kind: f"{kind}:[1]" for kind in ("pid", "net", "user")}
+UNIT = "/system.slice/a.service"
+AROUND = seen.Around(7, UNIT, {7: 1, 8: 7, 9: 8}, HOST, frozenset({"00:1c"}))
+PROCESS = seen.Process(9, HOST, "", UNIT, False)
+
+
+def process(**fields):
+    return dataclasses.replace(PROCESS, **fields), AROUND
+
+
+def mapping(path, device="fe:01"):
+    return seen.Mapping(path, device), AROUND
+
+
+def descriptor(target, **fields):
+    return seen.Descriptor(5, target, **fields), AROUND
+
+
+def tree(parents):
+    return PROCESS, dataclasses.replace(AROUND, parents=parents)
+
+
+def in_namespace(kind, **fields):
+    return process(namespaces={**HOST, kind: f"{kind}:[2]"}, **fields)
+
+
+CASES = [
+    ("criu-kernel", Case(("3.17.1", "6.13"), ("3.17.1", "6.12.9+bpo-cloud-amd64"), "CRIU 3.17.1", "install CRIU 3.18")),
+    ("criu-kernel", Case(("4.1.1", "7.2.12-amd64"), ("4.1.1", "6.12.117"), "CRIU 4.1.1", "kernel 7.2.12-amd64")),
+    ("criu-kernel", Case(("4.1.1", "7.0"), ("4.2", "7.2.12"), "CRIU 4.1.1", "install CRIU 4.2 or later")),
+    ("criu-check", Case(("no userns",), ("",), "'criu check'", "no userns")),
+    ("outside-the-tree", Case(tree({7: 1, 9: 1}), tree({7: 1, 8: 7, 9: 8}), "the process", "main process 7")),
+    # A parent between the two that is not the unit's any more; and nothing is said where parents are not known.
+    ("outside-the-tree", Case(tree({7: 1, 9: 8}), tree({}), "the process", "split the unit")),
+    ("pid-namespace", Case(in_namespace("pid"), in_namespace("net"), "its pid namespace")),
+    ("net-namespace", Case(in_namespace("net"), in_namespace("user"), "its net namespace", "PrivateNetwork=")),
+    ("user-namespace", Case(in_namespace("user"), in_namespace("pid"), "its user namespace", "PrivateUsers=")),
+    # Unreadable: the process has ended.
+    ("pid-namespace", Case(in_namespace("pid"), process(namespaces=dict.fromkeys(HOST, "")), "its pid namespace")),
+    ("tracer", Case(process(tracer="12"), process(), "the process", "is traced by pid 12")),
+    ("control-group", Case(process(cgroup=f"{UNIT}/x"), process(), f"its control group {UNIT}/x", "Delegate=")),
+    ("control-group", Case(process(cgroup=f"{UNIT}/x"), process(cgroup=""), f"its control group {UNIT}/x")),
+    ("pending-memory", Case(process(userfaultfd=True), process(), "its memory", "userfaultfd")),
+    (
+        "sysv-memory",
+        Case(mapping("/SYSV0001 (deleted)"), mapping("/dev/zero (deleted)"), "a System V shared memory segment"),
+    ),
+    ("mapped-file-in-memory", Case(mapping("/run/x", "00:1c"), mapping("/run/x", "fe:01"), "the mapping of /run/x")),
+    (
+        "mapped-file-in-memory",
+        Case(mapping("/run/x", "00:1c"), mapping("/run/x (deleted)", "00:1c"), "the mapping of /run/x"),
+    ),
+    ("mapped-device", Case(mapping("/dev/fb0"), mapping("/dev/zero"), "the mapping of /dev/fb0")),
+    ("mapped-device", Case(mapping("/dev/fb0"), mapping("/dev/shm/x"), "the mapping of /dev/fb0")),
+    ("io-uring", Case(mapping("anon_inode:[io_uring]"), mapping("[heap]"), "the mapping of an io_uring")),
+    (
+        "shared-pipe",
+        Case(descriptor("pipe:[3]", holder=44), descriptor("pipe:[3]"), "descriptor 5 (pipe:[3])", "pid 44"),
+    ),
+    (
+        "anonymous-inode",
+        Case(descriptor("anon_inode:bpf-map"), descriptor("anon_inode:[eventfd]"), "descriptor 5 (anon_inode:bpf-map)"),
+    ),
+    (
+        "connected-unix-socket",
+        Case(
+            descriptor("socket:[9]", inode=9, peer="/run/dbus/system_bus_socket"),
+            descriptor("socket:[9]", inode=9, peer="/run/systemd/journal/stdout"),
+            "descriptor 5 (unix socket 9)",
+            "is connected to /run/dbus/system_bus_socket",
+        ),
+    ),
+    (
+        "socket-family",
+        Case(
+            descriptor("socket:[9]", family=socket.AF_VSOCK),
+            descriptor("socket:[9]", family=socket.AF_NETLINK),
+            "descriptor 5 (socket:[9])",
+            f"is of family {int(socket.AF_VSOCK)}",
+        ),
+    ),
+    # AF_UNSPEC is a family, too.
+    ("socket-family", Case(descriptor("socket:[9]", family=0), descriptor("socket:[9]"), "descriptor 5 (socket:[9])")),
+    ("device-descriptor", Case(descriptor("/dev/fuse"), descriptor("/dev/urandom"), "descriptor 5 (/dev/fuse)")),
+    ("device-descriptor", Case(descriptor("/dev/fuse"), descriptor("/dev/shm/x"), "descriptor 5 (/dev/fuse)")),
+    (
+        "file-in-memory",
+        Case(descriptor("/run/x", device="00:1c"), descriptor("/run/x", device=""), "descriptor 5 (/run/x)"),
+    ),
+    (
+        "foreign-mount",
+        Case(
+            descriptor("/srv/x", external="file[1a:2]"),
+            descriptor("/dev/null", external="file[1a:2]"),
+            "descriptor 5 (/srv/x)",
+        ),
+    ),
+    (
+        "private-file",
+        Case(descriptor("/tmp/x", private=True), descriptor("/tmp/x"), "descriptor 5 (/tmp/x)", "PrivateTmp="),
+    ),
+]
+test_every_check_has_a_case, test_a_blocker_is_found, test_no_blocker_is_found = case_tests(
+    "_criu.checks", "_criu.descriptor_checks", cases=CASES
+)
+
+
+def test_what_is_no_version_is_refused():
+    with pytest.raises(KupError, match="is no version"):
+        checks.criu_kernel("4", "7.2")
+
+
+def test_each_check_of_a_unit_is_applied():
+    applied = checks.PROCESS_CHECKS + checks.MAPPING_CHECKS + descriptor_checks.DESCRIPTOR_CHECKS
+    assert {each.code for each in applied} == {code for code, _case in CASES} - {"criu-kernel", "criu-check"}
+
+
+@pytest.mark.parametrize(
+    ("found", "code"),
+    [
+        # A device of a private /dev lies on a mount of its own, or is another file.
+        (descriptor("/dev/fuse", external="file[1:2]"), "device-descriptor"),
+        (descriptor("/dev/fuse", private=True), "device-descriptor"),
+        (descriptor("/run/x", device="00:1c", private=True), "file-in-memory"),
+    ],
+)
+def test_a_descriptor_has_one_reason(found, code):
+    assert [blocker.code for blocker in first_of(descriptor_checks.DESCRIPTOR_CHECKS, *found)] == [code]

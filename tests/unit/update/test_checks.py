@@ -1,0 +1,92 @@
+"""Checks of an update: the record, the node, the definition of each unit."""
+
+import dataclasses
+import types
+
+from checkcases import Case, case_tests
+
+from ansible_collections.kup.fleet.plugins.module_utils._update import checks
+from ansible_collections.kup.fleet.plugins.module_utils._update.seen import Node
+
+MIB = 1 << 20
+RECORD = {"OWNER": "first", "PHASE": "probation", "KERNEL_NEW": "7.2"}
+NODE = Node(
+    selector="7.2",
+    wanted="7.2.12",
+    installed=["6.1.2", "6.12.1"],
+    probation=False,
+    runtime="/usr/local/lib/kup",
+    runtime_early=True,
+    state="/var/lib/kup",
+    state_early=True,
+    state_free=200 * MIB,
+    images="/srv/images",
+    images_lost="",
+    images_free=50 * MIB,
+    images_needed=50 * MIB,
+    together=False,
+)
+
+
+def node(**fields):
+    return (dataclasses.replace(NODE, **fields),)
+
+
+def unit(**fields):
+    properties = {"LoadState": "loaded", "Id": "a.service", "ActiveState": "active"}
+    properties.update({name: value for name, value in fields.items() if name in properties})
+    found = {"name": "a.service", "active": True, "main_pid": 7, "properties": properties}
+    return (types.SimpleNamespace(**{**found, **{key: value for key, value in fields.items() if key in found}}),)
+
+
+FITS = "a" * (107 - len("/srv/images") - len("/20260101T000000/99-/lazy-pages.socket"))
+LONG_PATH = f"the page daemon's socket /srv/images/20260101T000000/99-{FITS}a/lazy-pages.socket"
+CASES = [
+    ("run-at-work", Case((RECORD, 1), (RECORD, 0), "The run first", "works on this node (phase probation)")),
+    (
+        "unfinished-update",
+        Case((RECORD, "6.12"), (RECORD, "7.2"), "The run first", "left an update to 7.2 in phase probation"),
+    ),
+    ("unfinished-update", Case((RECORD, "6.12"), (RECORD, None), "The run first")),
+    ("unfinished-update", Case((RECORD, "6.12"), ({**RECORD, "PHASE": "prepared"}, "6.12"), "The run first")),
+    ("kernel-unknown", Case(node(wanted=""), node(), "Kernel '7.2'", "neither installed (there are: 6.1.2, 6.12.1)")),
+    ("kernel-unknown", Case(node(wanted="", installed=[]), node(), "Kernel '7.2'", "(there are: none)")),
+    ("runtime-mount", Case(node(runtime_early=False), node(), "/usr/local/lib/kup", "put /usr/local there")),
+    ("state-mount", Case(node(state_early=False), node(), "/var/lib/kup", "is not on the root file system")),
+    (
+        "state-room",
+        Case(node(state_free=200 * MIB - 1), node(), "/var/lib/kup", "199 MiB free, expected at least 200 MiB"),
+    ),
+    ("state-room", Case(node(state_free=0), node(state_free=0, together=True), "/var/lib/kup")),
+    ("state-room", Case(node(state_free=0), node(state_free=0, probation=True), "/var/lib/kup")),
+    (
+        "images-lost",
+        Case(node(images_lost="on tmpfs (tmpfs)"), node(), "The images directory /srv/images", "is on tmpfs (tmpfs);"),
+    ),
+    (
+        "images-room",
+        Case(node(images_free=50 * MIB - 1), node(), "/srv/images", "49 MiB free, expected at least 50 MiB"),
+    ),
+    ("images-room", Case(node(images_free=0), node(images_free=0, probation=True), "/srv/images")),
+    # There it would help nobody to have room.
+    ("images-room", Case(node(images_free=0), node(images_free=0, images_lost="on tmpfs"), "/srv/images")),
+    ("unit-unknown", Case(unit(LoadState="not-found"), unit(), "", "is not-found on this node")),
+    ("unit-alias", Case(unit(name="b.service"), unit(), "", "is another name of a.service")),
+    ("unit-name", Case(unit(name=r"a@b\x2dc.service"), unit(name="a@b-c.service"), "", "has a backslash")),
+    (
+        "unit-inactive",
+        Case(unit(active=False, ActiveState="inactive", main_pid=0), unit(), "", "is inactive with main process 0"),
+    ),
+    (
+        "socket-path",
+        Case(("/srv/images", FITS + "a"), ("/srv/images", FITS), LONG_PATH, "108 characters, expected at most 107"),
+    ),
+]
+test_every_check_has_a_case, test_a_blocker_is_found, test_no_blocker_is_found = case_tests(
+    "_update.checks", cases=CASES
+)
+
+
+def test_each_check_of_the_node_and_of_a_unit_is_applied():
+    applied = {each.code for each in checks.NODE_CHECKS + checks.UNIT_CHECKS}
+    assert applied == {code for code, _case in CASES} - {"run-at-work", "unfinished-update", "socket-path"}

@@ -1,0 +1,252 @@
+"""The preflight: what it looks at, what it returns, and that nothing is left out."""
+
+import types
+
+import pytest
+
+from ansible_collections.kup.fleet.plugins.module_utils._blocker import Blocked, Blocker
+from ansible_collections.kup.fleet.plugins.module_utils._criu.support import Findings
+from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._update import preflight, record
+
+DEVICE = Blocker("device-descriptor", "descriptor 3 (/dev/fuse)", "is a device", "close it", "a.service", "a[7]")
+
+
+class Unit:
+    """A unit as systemd would describe it."""
+
+    rss, shmem = 1000 << 20, 10 << 20
+    processes = (1, 2)
+    active = True
+    main_pid = 7
+
+    def __init__(self, name):
+        self.name = name
+        self.properties = {"LoadState": "loaded", "ActiveState": "active", "Id": name}
+
+
+class Engine:
+    """An engine that stops units by name."""
+
+    def __init__(self, *stopped):
+        self._stopped = stopped
+
+    def unit_blockers(self, unit):
+        return [Blocker("swapped-out", "", "is out", "make room", unit.name)] if unit.name in self._stopped else []
+
+
+@pytest.fixture
+def fit(monkeypatch):
+    """A node that is fit, with the parts to change: each attribute is what a function of the library returns."""
+    parts = types.SimpleNamespace(
+        running="6.12.1",
+        target="7.2.12",
+        package=None,
+        record=record.Record(),
+        tools={"criu", "kexec", "nft", "ip", "ss"},
+        kexec=[],
+        grub=[],
+        criu="4.2",
+        said="",
+        found={},
+        engine=Engine(),
+        choice=("foam", ["Engine ppp: It cannot; do."]),
+        packages=[],
+        free=4000 << 20,
+        lost="",
+        devices={},
+    )
+    monkeypatch.setattr(preflight, "Unit", Unit)
+    monkeypatch.setattr(preflight.node_kernels, "running", lambda: parts.running)
+    monkeypatch.setattr(preflight.node_kernels, "choose", lambda selector: parts.target)
+    monkeypatch.setattr(preflight.node_kernels, "package", lambda selector: parts.package)
+    monkeypatch.setattr(preflight.node_kernels, "installed", lambda: [parts.running])
+    monkeypatch.setattr(preflight.records, "load", lambda: parts.record)
+    monkeypatch.setattr(preflight.shutil, "which", lambda tool: tool if tool in parts.tools else None)
+    monkeypatch.setattr(preflight.kexec, "blockers", lambda: list(parts.kexec))
+    monkeypatch.setattr(preflight.grub, "blockers", lambda: list(parts.grub))
+    monkeypatch.setattr(preflight.criu_command, "version", lambda: parts.criu)
+    monkeypatch.setattr(preflight.criu_command, "check", lambda: parts.said)
+    monkeypatch.setattr(preflight.support, "examine", lambda unit: Findings(blockers=parts.found.get(unit.name, [])))
+    monkeypatch.setattr(preflight.registry, "ENGINES", {"foam": parts.engine, "criu": parts.engine})
+    monkeypatch.setattr(preflight.registry, "packages", lambda engine, kernels: parts.packages)
+    monkeypatch.setattr(preflight.registry, "images_bytes", lambda engine, disk, rss, shmem: rss)
+    monkeypatch.setattr(preflight.processes, "HAS_PSUTIL", True)
+    monkeypatch.setattr(preflight.seen.filesystems, "of", lambda path: parts.devices.get(path, path))
+    monkeypatch.setattr(preflight.seen.filesystems, "why_lost", lambda path: parts.lost)
+    monkeypatch.setattr(preflight.seen, "_free", lambda path: parts.free)
+    monkeypatch.setattr(preflight.seen, "_device", lambda path: parts.devices.get(path, 1))
+
+    def choose(engine, images, kernels, disk_checkpoint, daemon):
+        if isinstance(parts.choice, Exception):
+            raise parts.choice
+        return parts.choice
+
+    monkeypatch.setattr(preflight.registry, "choose", choose)
+    return parts
+
+
+def examine(*units, engine="auto", images="/srv/images"):
+    return preflight.examine("7.2", units or ["a.service"], images, engine, "", "run")
+
+
+def codes(verdict):
+    assert verdict["problems"] == [blocker["sentence"] for blocker in verdict["blockers"]]
+    return [blocker["code"] for blocker in verdict["blockers"]]
+
+
+def test_a_fit_node(fit):
+    verdict = examine("a.service", "b.service")
+    assert codes(verdict) == []
+    assert verdict["needs_update"]
+    assert (verdict["running"], verdict["target"], verdict["engine"]) == ("6.12.1", "7.2.12", "foam")
+    assert verdict["engine_reasons"] == ["Engine ppp: It cannot; do."]
+    assert verdict["missing"] == []
+    assert verdict["disk_needed"] == 2600 << 20
+    assert [(unit["unit"], unit["movable"], unit["rss_bytes"]) for unit in verdict["units"]] == [
+        ("a.service", True, 1000 << 20),
+        ("b.service", True, 1000 << 20),
+    ]
+
+
+def test_what_stands_in_the_way_of_a_unit(fit):
+    fit.found = {"b.service": [DEVICE]}
+    verdict = examine("a.service", "b.service")
+    assert verdict["blockers"] == [DEVICE.as_dict()]
+    assert [unit["movable"] for unit in verdict["units"]] == [True, False]
+    assert [unit["details"] for unit in verdict["units"]] == [[], [DEVICE.as_dict()]]
+    assert verdict["units"][1]["problems"] == [DEVICE.sentence()]
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "code"),
+    [
+        ("target", None, "kernel-unknown"),
+        ("kexec", [Blocker("kexec-off", "kexec", "is off", "reboot")], "kexec-off"),
+        ("grub", [Blocker("boot-loader", "It", "is not GRUB", "no")], "boot-loader"),
+        ("criu", "4.1.1", "criu-kernel"),
+        ("said", "no userns", "criu-check"),
+        ("lost", "on tmpfs", "images-lost"),
+        ("free", 1000 << 20, "images-room"),
+        ("devices", {preflight.seen.RUNTIME: 2, "/usr": 1}, "runtime-mount"),
+        ("devices", {preflight.seen.STATE: 2}, "state-mount"),
+        ("choice", Blocked([Blocker("machine", "It", "is odd", "no", engine="ppp")]), "machine"),
+        ("engine", Engine("a.service"), "swapped-out"),
+    ],
+)
+def test_each_part_of_the_node_counts(fit, monkeypatch, part, value, code):
+    setattr(fit, part, value)
+    monkeypatch.setitem(preflight.registry.ENGINES, "foam", fit.engine)
+    assert codes(examine()) == [code]
+
+
+def test_a_runtime_on_the_file_system_of_usr_is_early(fit):
+    fit.devices = {preflight.seen.RUNTIME: 2, "/usr": 2}
+    assert codes(examine()) == []
+
+
+def test_a_unit_that_cannot_be_moved_is_not_asked_of_the_engine(fit, monkeypatch):
+    fit.found = {"a.service": [DEVICE]}
+    monkeypatch.setitem(preflight.registry.ENGINES, "foam", Engine("a.service"))
+    assert codes(examine()) == ["device-descriptor"]
+
+
+def test_a_node_that_is_up_to_date_has_only_its_record_judged(fit):
+    fit.target = fit.running
+    fit.kexec = [Blocker("kexec-off", "kexec", "is off", "reboot")]
+    fit.found, fit.free, fit.lost = {"a.service": [DEVICE]}, 0, "on tmpfs"
+    verdict = examine()
+    assert not verdict["needs_update"]
+    assert codes(verdict) == []
+    assert verdict["units"][0]["details"] == [DEVICE.as_dict()]
+    fit.record = record.Record(PHASE="prepared", OWNER="other", OWNER_UNTIL="99999999999")
+    assert codes(examine()) == ["run-at-work"]
+
+
+def test_a_node_on_probation_needs_its_update_and_has_its_images(fit):
+    fit.running = "7.2.12"
+    fit.record = record.Record(PHASE="probation", KERNEL_NEW="7.2.12", OWNER="run")
+    fit.free = 0
+    verdict = examine()
+    assert verdict["needs_update"]
+    assert codes(verdict) == []
+
+
+def test_two_kernels_take_room_where_images_and_state_share_it(fit):
+    fit.devices = {"/srv/images": "root", preflight.seen.STATE: "root"}
+    assert examine()["disk_needed"] == (1300 + 200) << 20
+
+
+@pytest.mark.parametrize(
+    ("tool", "package"),
+    [("criu", "criu"), ("kexec", "kexec-tools"), ("nft", "nftables"), ("ip", "iproute2"), ("ss", "iproute2")],
+)
+def test_a_missing_tool_is_a_missing_package(fit, tool, package):
+    fit.tools = fit.tools - {tool}
+    verdict = examine()
+    assert codes(verdict) == []
+    assert verdict["missing"] == [package]
+    # What it takes to judge is not there.
+    assert (verdict["engine"] is None) == (tool == "criu")
+    assert verdict["units"][0]["movable"] == (tool != "ss")
+
+
+def test_without_psutil_the_rest_is_judged(fit, monkeypatch):
+    monkeypatch.setattr(preflight.processes, "HAS_PSUTIL", False)
+    monkeypatch.setattr(Unit, "rss", property(lambda self: pytest.fail("psutil is not there")))
+    verdict = examine()
+    assert verdict["missing"] == ["python3-psutil"]
+    assert verdict["units"][0]["rss_bytes"] == 0
+    assert verdict["units"][0]["movable"]
+    fit.found = {"a.service": [DEVICE]}
+    assert codes(examine()) == ["device-descriptor"]
+
+
+def test_packages_of_the_engine_are_missing_as_well(fit):
+    fit.packages = ["linux-headers-7.2.12"]
+    fit.tools = fit.tools - {"nft"}
+    assert examine()["missing"] == ["linux-headers-7.2.12", "nftables"]
+
+
+def test_a_kernel_that_a_package_brings(fit):
+    fit.target, fit.package = None, "linux-image-7.2.12"
+    verdict = examine()
+    assert codes(verdict) == []
+    assert (verdict["target"], verdict["package"]) == (None, "linux-image-7.2.12")
+
+
+@pytest.mark.parametrize(("choice", "stopped"), [("foam", True), ("criu", False)])
+def test_the_page_daemon_needs_a_short_path(fit, choice, stopped):
+    fit.choice = (choice, [])
+    verdict = examine(images="/srv/" + "a" * 90)
+    assert codes(verdict) == (["socket-path"] if stopped else [])
+    assert not stopped or verdict["blockers"][0]["unit"] == "a.service"
+
+
+@pytest.mark.parametrize(
+    ("name", "properties", "code", "says"),
+    [
+        ("redis.service", {"Id": "redis-server.service"}, "unit-alias", "another name of redis-server.service"),
+        (r"cache@a\x2db.service", {}, "unit-name", "has a backslash in its name"),
+        ("no.service", {"LoadState": "not-found", "Id": "x"}, "unit-unknown", "no.service is not-found on this node"),
+    ],
+)
+def test_a_unit_that_cannot_be_is_not_looked_into(fit, monkeypatch, name, properties, code, says):
+    class Odd(Unit):
+        def __init__(self, name):
+            super().__init__(name)
+            self.properties.update(properties)
+
+    monkeypatch.setattr(preflight, "Unit", Odd)
+    monkeypatch.setattr(preflight.support, "examine", lambda unit: pytest.fail("it was looked into"))
+    verdict = preflight.judge_unit(name)
+    (blocker,) = verdict["details"]
+    assert (blocker["code"], blocker["unit"], blocker["object"]) == (code, name, "")
+    assert says in verdict["problems"][0]
+    assert not verdict["movable"]
+
+
+@pytest.mark.parametrize("images", ["images", "/srv/check points", "/srv/100%", "/srv/a\\b", '/srv/"a"', "/srv/$a"])
+def test_a_directory_that_a_unit_file_would_change_is_refused(images):
+    with pytest.raises(KupError, match="expected an absolute path without"):
+        examine(images=images)
