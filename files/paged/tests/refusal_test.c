@@ -22,9 +22,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "serve/journal.h"
 #include "snapshot.h"
 
 #define PAGE 4096u
+/* serve/journal.c */
+#define JOURNAL_MAGIC 0x31306c6e6a676470u
 #define PAGES 64u
 #define BASE ((uint64_t)0x10000000000)
 #define ADD(flags) ((uint32_t)(flags) << 16 | 6)
@@ -34,6 +37,8 @@ static const char *paged;
 static char directory[64] = "/dev/shm/paged-refusal.XXXXXX";
 static char images[128], store[128], small[128], other[128], socket_path[128], journal[128];
 static uint64_t object;
+/* Of the next `paged serve`: --after, or NULL. */
+static const char *after;
 
 static void fill(uint64_t *page, uint64_t address)
 {
@@ -242,7 +247,7 @@ static pid_t start_serve(const char *store_directory)
 	pid = fork();
 	if (!pid) {
 		execl(paged, paged, "serve", "--store", store_directory, "--images-dir", images, "--socket", socket_path,
-		      "--journal", journal, NULL);
+		      "--journal", journal, after ? "--after" : NULL, after, NULL);
 		_exit(127);
 	}
 	return pid;
@@ -273,6 +278,17 @@ static void send_descriptor(int socket_fd, int descriptor)
 	header->cmsg_len = CMSG_LEN(sizeof(int));
 	memcpy(CMSG_DATA(header), &descriptor, sizeof(descriptor));
 	CHECK(sendmsg(socket_fd, &message, 0) == 1);
+}
+
+static void spoil(uint64_t address)
+{
+	char path[192];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/task-%d.0000.pages", store, (int)(object >> 8));
+	fd = open(path, O_WRONLY);
+	CHECK(fd >= 0 && pwrite(fd, "x", 1, (off_t)(address + 1234)) == 1);
+	close(fd);
 }
 
 /* A complete snapshot of this process: even pages in an early round, odd ones in the last. */
@@ -342,6 +358,28 @@ static void test_borders(void)
 	}
 }
 
+/* A page that restore would read by itself was changed on the disk since an earlier round. */
+static void test_spoilt_eager_page(void)
+{
+	const struct area area = { .start = BASE, .pages = PAGES, .flags = MAP_LOCKED };
+	char has_parent;
+	pid_t pid;
+	int fd;
+
+	make_snapshot(1);
+	fd = open_object(&pid, store, 24);
+	send_page(fd, 24, PRESENT, BASE);
+	CHECK(!finish(fd, 24, pid));
+	spoil(BASE);
+	write_mm(images, (int)(object >> 8), &area, 1);
+	fd = open_store(&pid, store, "--last", "--last");
+	send_request(fd, 24, 4, 0, 0, object);
+	CHECK(!receive_bytes(fd, &has_parent, 1) && has_parent);
+	send_request(fd, 24, ADD(PARENT), 1, BASE, object);
+	CHECK(finish(fd, 24, pid) == 1);
+	make_snapshot(0);
+}
+
 static void test_connections(void)
 {
 	uint32_t finished = 0x52535446;
@@ -377,22 +415,139 @@ static void test_connections(void)
 	CHECK(exit_code(first) == 0 && !close(fd));
 }
 
+/* What a tree without lazy tasks does with a daemon; the daemon's exit code. */
+static int finish_restore(pid_t serve)
+{
+	uint32_t finished = 0x52535446;
+	int fd = connect_serve(), code;
+
+	send_bytes(fd, &finished, 4);
+	code = exit_code(serve);
+	close(fd);
+	return code;
+}
+
+/* The images name another snapshot than the store; and once a new round has begun, the store has none. */
+static void test_snapshot_names(void)
+{
+	char path[192], in_store[192], kept[33];
+	pid_t pid;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/paged-snapshot", images);
+	snprintf(in_store, sizeof(in_store), "%s/paged-snapshot", store);
+	fd = open(path, O_RDWR);
+	CHECK(read(fd, kept, sizeof(kept)) == sizeof(kept));
+	CHECK(pwrite(fd, kept[0] == '0' ? "1" : "0", 1, 0) == 1);
+	CHECK(exit_code(start_serve(store)) == 4);
+	CHECK(pwrite(fd, kept, 1, 0) == 1 && !close(fd));
+	CHECK(finish_restore(start_serve(store)) == 0);
+
+	fd = open_store(&pid, store, NULL, NULL);
+	CHECK(finish(fd, 24, pid) == 0 && access(in_store, F_OK));
+	CHECK(exit_code(start_serve(store)) == 4);
+	make_snapshot(0);
+}
+
+/* Two rounds at a time. */
+static void test_two_stores(void)
+{
+	pid_t first, second;
+	int fd = open_object(&first, store, 24), other_fd;
+
+	other_fd = open_store(&second, store, "--first", NULL);
+	CHECK(exit_code(second) == 1 && !close(other_fd));
+	CHECK(finish(fd, 24, first) == 0);
+}
+
+/* Another user's connection, even where the file system would let it: refused, and root's comes next. */
+static void test_other_user(void)
+{
+	pid_t serve = start_serve(store);
+	int fd;
+
+	while (access(socket_path, F_OK))
+		usleep(2000);
+	CHECK(!chmod(directory, 0711));
+	usleep(50000);
+	CHECK(!chmod(socket_path, 0666) && !seteuid(65534));
+	fd = connect_serve();
+	CHECK(!seteuid(0) && !chmod(directory, 0700));
+	CHECK(finish_restore(serve) == 0 && !close(fd));
+}
+
+/* Field 22 of /proc/PID/stat; the name in it has no blanks. */
+static uint64_t process_start_time(pid_t pid)
+{
+	char path[64];
+	unsigned long long value = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	file = fopen(path, "r");
+	CHECK(file && fscanf(file, "%*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu",
+			     &value) == 1);
+	fclose(file);
+	return value;
+}
+
+/* A journal as a predecessor leaves it, with one task; its descriptor is not there. `flaw` chooses what is wrong with it. */
+enum flaw { NO_FLAW, OTHER_SNAPSHOT, OTHER_START_TIME, TOO_MANY_BITS, ROOT_BEHIND, CUT_OFF };
+
+static void write_journal(pid_t application, enum flaw flaw)
+{
+	static uint8_t bytes[sizeof(struct journal_header) + sizeof(struct saved_task) + 72 + 64 * sizeof(struct slot)];
+	struct journal_header header = {
+		.magic = JOURNAL_MAGIC, .restored = 1, .task_count = 1, .saved_size = sizeof(struct saved_task), .slot_count = 64
+	};
+	struct saved_task task = { .pid = application,
+				   .image = object >> 8,
+				   .start_time = process_start_time(application) + (flaw == OTHER_START_TIME),
+				   .root = flaw == ROOT_BEHIND,
+				   .bits = flaw == TOO_MANY_BITS ? PAGES + 1 : PAGES,
+				   .region_count = flaw == CUT_OFF };
+	char path[192];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/paged-snapshot", images);
+	fd = open(path, O_RDONLY);
+	CHECK(read(fd, header.snapshot, SNAPSHOT_SIZE) == SNAPSHOT_SIZE && !close(fd));
+	header.snapshot[0] ^= flaw == OTHER_SNAPSHOT;
+	memset(bytes, 0, sizeof(bytes));
+	memcpy(bytes, &header, sizeof(header));
+	memcpy(bytes + sizeof(header), &task, sizeof(task));
+	fd = open(journal, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	CHECK(write(fd, bytes, sizeof(bytes)) == sizeof(bytes) && !close(fd));
+}
+
+/*
+ * Of the tasks in the journal, the descriptors are gone: their processes would read zeros, and are killed. A journal that is of another
+ * snapshot, of processes that have ended, or damaged, kills nobody: the daemon begins anew.
+ */
+static void test_journals(void)
+{
+	for (enum flaw flaw = NO_FLAW; flaw <= CUT_OFF; flaw++) {
+		pid_t application = fork();
+		int code;
+
+		CHECK(application >= 0);
+		if (!application) {
+			pause();
+			_exit(0);
+		}
+		write_journal(application, flaw);
+		code = flaw == NO_FLAW ? exit_code(start_serve(store)) : finish_restore(start_serve(store));
+		CHECK(code == (flaw == NO_FLAW ? 3 : 0));
+		CHECK(flaw == NO_FLAW || !kill(application, SIGTERM));
+		CHECK(exit_code(application) == 128 + (flaw == NO_FLAW ? SIGKILL : SIGTERM));
+	}
+}
+
 static sigjmp_buf escape;
 
 static void on_bus_error(int number)
 {
 	siglongjmp(escape, number);
-}
-
-static void spoil(uint64_t address)
-{
-	char path[192];
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/task-%d.0000.pages", store, (int)(object >> 8));
-	fd = open(path, O_WRONLY);
-	CHECK(fd >= 0 && pwrite(fd, "x", 1, (off_t)(address + 1234)) == 1);
-	close(fd);
 }
 
 /* How many descriptors the process waits for. */
@@ -455,6 +610,31 @@ static pid_t serve_area(int *socket_fd, bool late)
 	close(uffd);
 	CHECK(!late || (criu > 0 && !exit_code(criu) && !kill(pid, SIGCONT)));
 	return pid;
+}
+
+/* Until the file of --after is there, only pages that are asked for come. */
+static void test_after(void)
+{
+	char path[128];
+	uint64_t page[PAGE / 8];
+	pid_t pid;
+	int fd, status;
+
+	snprintf(path, sizeof(path), "%s/rest", directory);
+	after = path;
+	pid = serve_area(&fd, false);
+	after = NULL;
+	fill(page, BASE + 9 * PAGE);
+	CHECK(!memcmp((void *)(BASE + 9 * PAGE), page, PAGE));
+	usleep(300000);
+	CHECK(!waitpid(pid, &status, WNOHANG));
+	CHECK(close(creat(path, 0600)) == 0);
+	CHECK(exit_code(pid) == 0 && !close(fd) && !unlink(path));
+	for (uint64_t i = 0; i < PAGES; i++) {
+		fill(page, BASE + i * PAGE);
+		CHECK(!memcmp((void *)(BASE + i * PAGE), page, PAGE));
+	}
+	CHECK(!munmap((void *)BASE, PAGES * PAGE));
 }
 
 /* One spoilt page: who touches it gets SIGBUS, all others are right, and the end is not called a success. */
@@ -659,7 +839,14 @@ int main(int argc, char **argv)
 	test_large_run();
 	test_borders();
 	test_locked();
+	test_spoilt_eager_page();
 	test_connections();
+	test_two_stores();
+	make_snapshot(0);
+	test_snapshot_names();
+	test_other_user();
+	test_journals();
+	test_after();
 	test_spoilt_page();
 	test_spoilt_page_without_poison(false);
 	test_spoilt_page_without_poison(true);

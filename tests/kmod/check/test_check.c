@@ -4,7 +4,8 @@
  *
  * Frames that are not reserved are poisoned: reading one ends the test. A right table must be believed; a damaged one, with its
  * digests made right again, must be refused, or everything that BIND and RELEASE will do with it must stay within the table.
- * Without arguments: random tables and damages. Built with -DFUZZ it is a libFuzzer target.
+ * Without arguments: each check's own damage, which must be refused for its reason, then random tables and damages. Built with -DFUZZ it
+ * is a libFuzzer target.
  */
 #include <sanitizer/asan_interface.h>
 #include <stdio.h>
@@ -46,6 +47,8 @@ static u64 *owners; /* the page that is written */
 static unsigned int used;
 /* Header, first page of the runs, first page of the owners: what is damaged. */
 static u64 *places[3];
+/* A frame that write_runs() leaves out. */
+static u64 left_out;
 
 static u64 take(void)
 {
@@ -137,7 +140,7 @@ static void write_runs(void)
 
 	memset(is_kept, 0, sizeof(is_kept));
 	for (u64 i = KUP_LOWEST; i < FRAMES; i++)
-		is_kept[i] = frames[i].is_reserved && i % 1024 >= 50;
+		is_kept[i] = frames[i].is_reserved && i % 1024 >= 50 && i != left_out;
 	for (u64 i = 0; i < FRAMES; i++) {
 		if (!is_kept[i])
 			continue;
@@ -231,8 +234,8 @@ static void check_believed(const struct kup_session *session)
 	}
 }
 
-/* Returns whether the table was believed. */
-static bool try_table(u64 address)
+/* Why the table is refused, or NULL. */
+static const char *refusal(u64 address)
 {
 	struct kup_session session = { .address = address, .nonce = NONCE };
 	const char *reason;
@@ -244,7 +247,13 @@ static bool try_table(u64 address)
 	poison(false);
 	free(session.lists);
 	free(session.own);
-	return !reason;
+	return reason;
+}
+
+/* Returns whether the table was believed. */
+static bool try_table(u64 address)
+{
+	return !refusal(address);
 }
 
 /* ---- damage ---- */
@@ -315,12 +324,270 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 }
 
 #ifndef FUZZ
+/* ---- each check's own damage ---- */
+
+static u64 unkept_frame(void)
+{
+	u64 frame = KUP_LOWEST;
+
+	while (frames[frame].is_reserved)
+		frame++;
+	return frame;
+}
+
+/* A kept frame that nothing else has; its content is zero. */
+static u64 spare_frame(void)
+{
+	u64 frame = take();
+
+	memset(kup_frame(frame), 0, PAGE_SIZE);
+	return frame;
+}
+
+static void damage_magic(void)
+{
+	table->magic ^= 1;
+}
+static void damage_version(void)
+{
+	table->version++;
+}
+static void damage_nonce(void)
+{
+	table->nonce ^= 1;
+}
+static void damage_address(void)
+{
+	table->address += PAGE_SIZE;
+}
+static void damage_zero(void)
+{
+	table->zero = 1;
+}
+static void damage_state(void)
+{
+	table->state = 0;
+}
+static void damage_state_of_another(void)
+{
+	table->state ^= 1;
+}
+static void damage_no_runs(void)
+{
+	table->runs = 0;
+}
+static void damage_many_runs(void)
+{
+	table->runs = KUP_TABLE_RUNS + 1;
+}
+static void damage_no_extents(void)
+{
+	table->extents = 0;
+}
+static void damage_many_extents(void)
+{
+	table->extents = KUP_TABLE_EXTENTS + 1;
+}
+static void damage_extent(void)
+{
+	table->extent[0] = kup_run(unkept_frame(), 1);
+}
+static void damage_extents_number(void)
+{
+	table->runs += KUP_RUNS_PER_PAGE;
+}
+
+static void damage_order(void)
+{
+	u64 first = places[1][0];
+
+	places[1][0] = places[1][1];
+	places[1][1] = first;
+}
+
+static void damage_run_twice(void)
+{
+	places[1][1] = places[1][0];
+}
+static void damage_run(void)
+{
+	frames[spare_frame()].is_reserved = false;
+}
+static void damage_run_in_use(void)
+{
+	frames[spare_frame()].count = 2;
+}
+
+static void damage_low_run(void)
+{
+	frames[KUP_LOWEST - 1] = (struct page){ .is_reserved = true, .count = 1 };
+	places[1][0] = kup_run(KUP_LOWEST - 1, 1);
+}
+
+static void damage_frames(void)
+{
+	table->frames++;
+}
+static void damage_no_owners(void)
+{
+	table->owner[KUP_OWNER_LENGTH] = 0;
+}
+static void damage_many_owners(void)
+{
+	table->owner[KUP_OWNER_LENGTH] = table->frames * KUP_OWNER_WORDS + 1;
+}
+static void damage_owners_place(void)
+{
+	table->owner[KUP_OWNER_FIRST] = unkept_frame();
+}
+static void damage_owners_end(void)
+{
+	owners[0] = spare_frame();
+}
+static void damage_task(void)
+{
+	places[2][1] += 100ull << 32;
+}
+static void damage_area_order(void)
+{
+	places[2][2] += 1 << 20;
+	places[2][1] += 100ull << 32;
+}
+static void damage_area_runs(void)
+{
+	places[2][1] &= ~0xffffffffull;
+}
+static void damage_area_length(void)
+{
+	places[2][1] |= 0x7fffffff;
+}
+static void damage_area_end(void)
+{
+	places[2][2] = (TASK_SIZE_MAX >> PAGE_SHIFT) + 5;
+}
+static void damage_owner(void)
+{
+	places[2][3] = kup_run(unkept_frame(), 1);
+}
+static void damage_owner_frames(void)
+{
+	places[2][3] = kup_run(kup_run_first(places[2][3]), 0);
+}
+static void damage_owner_of_table(void)
+{
+	places[2][3] = kup_run(table->address >> PAGE_SHIFT, 1);
+}
+static void damage_owner_of_extent(void)
+{
+	places[2][3] = table->extent[0];
+}
+static void damage_pages(void)
+{
+	table->owner[KUP_OWNER_PAGES]++;
+}
+
+static const struct damage {
+	void (*damage)(void);
+	const char *reason;
+} damages[] = {
+	{ damage_magic, "no table there" },
+	{ damage_version, "unknown version" },
+	{ damage_nonce, "table of another switch" },
+	{ damage_address, "damaged header" },
+	{ damage_zero, "damaged header" },
+	{ damage_state, "this kernel has not reserved it" },
+	{ damage_state_of_another, "this kernel has not reserved it" },
+	{ damage_no_runs, "number of runs or extents out of bounds" },
+	{ damage_many_runs, "number of runs or extents out of bounds" },
+	{ damage_no_extents, "number of runs or extents out of bounds" },
+	{ damage_many_extents, "number of runs or extents out of bounds" },
+	{ damage_extent, "extent is not reserved memory" },
+	{ damage_extents_number, "extents do not fit the number of runs" },
+	{ damage_order, "runs are not sorted or overlap" },
+	{ damage_run_twice, "runs are not sorted or overlap" },
+	{ damage_run, "run is not reserved memory" },
+	{ damage_run_in_use, "run is not reserved memory" },
+	{ damage_low_run, "run is not reserved memory" },
+	{ damage_frames, "number of frames is wrong" },
+	{ damage_no_owners, "list of owners is out of bounds" },
+	{ damage_many_owners, "list of owners is out of bounds" },
+	{ damage_owners_place, "list of owners leaves the table" },
+	{ damage_owners_end, "list of owners has no end" },
+	{ damage_task, "areas do not ascend" },
+	{ damage_area_order, "areas do not ascend" },
+	{ damage_area_runs, "list of owners is cut off" },
+	{ damage_area_length, "list of owners is cut off" },
+	{ damage_area_end, "an area is out of bounds" },
+	{ damage_owner, "an owner's frame is not in the table" },
+	{ damage_owner_frames, "an owner's frame is not in the table" },
+	{ damage_owner_of_table, "an owner's frame is the table's" },
+	{ damage_owner_of_extent, "an owner's frame is the table's" },
+	{ damage_pages, "number of pages is wrong" },
+};
+
+static void expect(u64 address, const char *wanted, size_t number)
+{
+	const char *reason = refusal(address);
+
+	if (reason && !strcmp(reason, wanted))
+		return;
+	fprintf(stderr, "damage %zu: the table is refused because of '%s', expected '%s'\n", number, reason ?: "nothing", wanted);
+	exit(1);
+}
+
+/* Several areas, and several runs, or there is nothing to put in another order. */
+static void make_large_table(void)
+{
+	do
+		make_table();
+	while (table->runs < 2 || table->owner[KUP_OWNER_LENGTH] < 200);
+}
+
+/* The same table, but without this frame among the runs. */
+static void leave_out(u64 frame)
+{
+	number_kept += table->extents;
+	table->frames = table->extents = 0;
+	left_out = frame;
+	write_runs();
+	left_out = 0;
+	digest();
+}
+
+static void try_each_damage(void)
+{
+	u64 address;
+
+	for (size_t i = 0; i < sizeof(damages) / sizeof(*damages); i++) {
+		make_large_table();
+		address = table->address;
+		damages[i].damage();
+		digest();
+		expect(address, damages[i].reason, i);
+	}
+	make_large_table();
+	places[1][KUP_RUNS_PER_PAGE - 1] ^= 1;
+	expect(table->address, "wrong digest", 100);
+	make_large_table();
+	table->owner[6] ^= 1;
+	expect(table->address, "wrong digest", 101);
+	make_large_table();
+	owners[KUP_OWNER_WORDS] ^= 1;
+	expect(table->address, "wrong digest of the list of owners", 102);
+	/* The header's page is not among the runs. */
+	make_large_table();
+	address = table->address;
+	leave_out(address >> PAGE_SHIFT);
+	expect(address, "table does not reserve itself", 103);
+}
+
 int main(void)
 {
 	unsigned int refused = 0, believed = 0;
 
 	memory = aligned_alloc(PAGE_SIZE, FRAMES * PAGE_SIZE);
 	CHECK(memory);
+	try_each_damage();
 	for (unsigned int i = 0; i < TABLES; i++) {
 		u64 address;
 

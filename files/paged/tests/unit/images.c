@@ -101,6 +101,11 @@ void test_images(void)
 				      { 0x30000, 1, MAP_LOCKED, 0 },
 				      { 0x31000, 1, 0, 1 << 15 },
 				      { 0x11000, 1, 0, 1 << 16 } };
+	const struct run wrong[] = { { 0x7001, 1, PE_LAZY },
+				     { 0x7000, 0, PE_LAZY },
+				     { 0x7000, PAGES_MAX + 1, PE_LAZY },
+				     { ADDRESS_END - 0x1000, 2, PE_LAZY },
+				     { ADDRESS_END, 1, PE_LAZY } };
 	struct runs written = { 0 }, read = { 0 };
 	int fd = open(directory, O_RDONLY | O_DIRECTORY);
 
@@ -120,6 +125,12 @@ void test_images(void)
 	runs_add(&written, 0x7000, 1, PE_PRESENT);
 	CHECK(!pagemap_write(fd, OBJECT_TASK, 12, 1, &written) && pagemap_read(fd, 12, &read));
 	CHECK(runs_sort(&written));
+	/* One run each: no page address, no pages, too many of them, and two that leave user space. */
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		struct runs one = { .list = (struct run *)&wrong[i], .count = 1 };
+
+		CHECK(!pagemap_write(fd, OBJECT_TASK, 12, 1, &one) && pagemap_read(fd, 12, &read));
+	}
 	runs_free(&read);
 	runs_free(&written);
 	close(fd);

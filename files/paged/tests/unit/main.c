@@ -24,6 +24,8 @@ int main(void)
 	for (int i = 0; i < 300; i++)
 		test_regions();
 	test_overtaken_events();
+	test_damaged_regions();
+	test_process();
 	test_journal();
 	test_phase();
 	test_sums();

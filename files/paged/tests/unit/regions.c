@@ -166,3 +166,24 @@ void test_overtaken_events(void)
 	regions_free(&regions);
 	runs_free(&runs);
 }
+
+/* What a journal may not say. */
+void test_damaged_regions(void)
+{
+	const struct region wrong[][2] = {
+		/* Beyond the snapshot's pages, overlapping, no page address, no pages, outside of user space. */
+		{ { 0x10000, 4, 0x10000, 61 }, { 0x20000, 1, 0x20000, 0 } },
+		{ { 0x10000, 4, 0x10000, UINT64_MAX }, { 0x20000, 1, 0x20000, 0 } },
+		{ { 0x10000, 4, 0x10000, 0 }, { 0x13000, 1, 0x20000, 4 } },
+		{ { 0x10001, 4, 0x10000, 0 }, { 0x20000, 1, 0x20000, 4 } },
+		{ { 0x10000, 0, 0x10000, 0 }, { 0x20000, 1, 0x20000, 4 } },
+		{ { 0x10000, 4, 0x10000, 0 }, { ADDRESS_END - 0x1000, 2, SOURCE_ZEROS, 0 } },
+	};
+	const struct region right[] = { { 0x10000, 4, 0x10000, 60 }, { 0x20000, 1, SOURCE_ZEROS, 1000 } };
+	struct regions regions;
+
+	CHECK(!regions_load(&regions, right, 2, 64) && regions.left == 4);
+	regions_free(&regions);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		CHECK(regions_load(&regions, wrong[i], 2, 64));
+}

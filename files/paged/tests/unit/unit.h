@@ -14,6 +14,8 @@ void test_wire_form(void);
 void test_wire_requests(void);
 void test_regions(void);
 void test_overtaken_events(void);
+void test_damaged_regions(void);
+void test_process(void);
 void test_journal(void);
 void test_phase(void);
 void test_sums(void);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* As much of the kernel as check.c needs, on a memory of the test's own. The other headers in this directory lead here. */
+/* As much of the kernel as check.c and layout.c need, on a memory of the test's own. The other headers in this directory lead here. */
 #ifndef SHIM_MM_H
 #define SHIM_MM_H
 
+#include <errno.h>
 #include <limits.h>
 #include <linux/types.h>
 #include <stdbool.h>
@@ -58,6 +59,16 @@ static inline struct page *pfn_to_page(u64 frame)
 	return &frames[frame];
 }
 
+static inline u64 page_to_pfn(const struct page *page)
+{
+	return (u64)(page - frames);
+}
+
+static inline struct page *virt_to_page(const void *address)
+{
+	return &frames[((const char *)address - memory) / PAGE_SIZE];
+}
+
 static inline void *page_address(const struct page *page)
 {
 	return memory + (page - frames) * PAGE_SIZE;
@@ -72,6 +83,14 @@ static inline int page_count(const struct page *page)
 {
 	return page->count;
 }
+
+/* The test's. */
+void free_one_page(struct page *page);
+#define __free_page(page) free_one_page(page)
+
+#define MAX_ORDER_NR_PAGES 8ul
+#define ilog2(number) (63 - __builtin_clzl(number))
+#define min(a, b) ((a) < (b) ? (a) : (b))
 
 enum { REGION_INTERSECTS, REGION_MIXED };
 enum { IORESOURCE_SYSTEM_RAM, IORES_DESC_NONE };
