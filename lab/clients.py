@@ -4,7 +4,7 @@
     python3 -m lab.clients stop   --name LAB --out DIR              DIR/NODE.load.json: what the client saw
     python3 -m lab.clients verify --name LAB --out DIR --keys N     DIR/NODE.verify.json: every key compared whole
 
-All of it for all nodes, or for those that are named.
+Each for all nodes, or for the named ones.
 """
 
 import argparse
@@ -24,15 +24,15 @@ from .state import Lab
 
 # A light load: the clients share the machine with the nodes that they measure.
 RATE = 50
-# Milliseconds between two probes. Each is a new connection, which costs an emulated processor milliseconds.
+# Milliseconds between two probes. A probe is a new connection, which costs an emulated processor milliseconds.
 PROBE_MS = 20
 IDLE = 8
 SIZE = 1024
-# What a client may take to open its connections, and to end.
+# Seconds for a client to open its connections, and to end.
 PATIENCE = 60
-# TCP asks again after as long a silence as there has been so far, so a node that is back is noticed late.
+# Seconds for the long-lived connections: TCP doubles the time between retransmissions, so a node that is back is noticed late.
 SETTLE = 240
-# Items of 1 KiB with memcached's own part of them and the waste of its slab class.
+# An item of 1 KiB with memcached's header and the waste of its slab class.
 ITEM_BYTES = 1400
 
 
@@ -90,7 +90,7 @@ class Clients:
 
         Outages are seen with a resolution of PROBE_MS; one begins with five probes without an answer.
         """
-        # Two at once would take each other's writes for damage.
+        # Two clients would take each other's writes for damage.
         self.stop()
         started = {}
         for node in self.nodes:
@@ -106,7 +106,7 @@ class Clients:
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
-                    # A Ctrl-C at the terminal is not meant for the client: its result is still wanted.
+                    # A Ctrl-C at the terminal must not end the client: its result is still wanted.
                     start_new_session=True,
                 )
             self._pidfile(node).write_text(str(started[node].pid), encoding="utf-8")
@@ -128,7 +128,7 @@ class Clients:
         return self.out / f"{node}.load.json.status"
 
     def status(self, node):
-        """Return what the client of NODE wrote last while it runs, at most a second old; {} before that."""
+        """Return the running client's last status, at most a second old; {} before the first."""
         try:
             return json.loads(self._status_path(node).read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -140,11 +140,11 @@ class Clients:
             words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
         except (OSError, ValueError):
             return None
-        # A recycled pid is not taken for ours.
+        # Another process may have the pid by now.
         return pid if str(self.result_path(node)) in words else None
 
     def settle(self):
-        """Wait until every long-lived connection has its answer again, or will never have it."""
+        """Wait until every long-lived connection has an answer again or is lost."""
         deadline = time.monotonic() + SETTLE
         for node in self.nodes:
             while self._is_running(node) and time.monotonic() < deadline:
@@ -154,7 +154,7 @@ class Clients:
                 time.sleep(0.5)
 
     def stop(self):
-        """End the clients that run; return {node: what it saw, None if its client left no result}."""
+        """End the running clients; return {node: the client's result, None if it left none}."""
         handles = []
         for node in self.nodes:
             pid = self._is_running(node)
@@ -168,13 +168,13 @@ class Clients:
         return self.results()
 
     def results(self):
-        """Return {node: what its client saw, None if there is no result}."""
+        """Return {node: its client's result, None if there is none}."""
         return {node: _read(self.result_path(node)) for node in self.nodes}
 
     def verify(self, keys, aloud=True):
         """Compare every key of every node; return {node: verdict, None if the node did not answer to the end}.
 
-        ALOUD: tell the terminal about nodes on which something is lost.
+        ALOUD: report losses on the terminal.
         """
 
         def options(node):

@@ -4,7 +4,7 @@ import shutil
 import subprocess
 import sys
 
-# Prefix of a long-running child that must not outlive this program, however that ends, nor leave a mount behind.
+# Prefix of a long-running child, which must not outlive this program or leave a mount.
 TIED = ["unshare", "--mount", "setpriv", "--pdeathsig", "TERM", "--"]
 
 
@@ -18,7 +18,7 @@ def say(text):
 
 
 def run(*argv, input=None, cwd=None, env=None):
-    """Run ARGV and return its standard output as text; a failure names the command and the last line it said."""
+    """Run ARGV and return its standard output as text; a failure names the command and its last line of output."""
     argv = [str(word) for word in argv]
     if shutil.which(argv[0]) is None:
         raise LabError(f"The command {argv[0]} is missing on this machine: install the packages in lab/packages.txt.")

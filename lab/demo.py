@@ -1,4 +1,4 @@
-"""Update a fleet of virtual machines under load from one kernel to another, and count what was lost.
+"""Update a fleet of virtual machines under load from one kernel to another, and count the losses.
 
 Leaves build/demo/report.json. Ends with 0 only if every node is committed and has every key and every connection.
 """

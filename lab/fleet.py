@@ -1,4 +1,4 @@
-"""A lab for the time of one program: arguments that describe it, up, and down whatever happens."""
+"""A lab for the time of one program: its options, and its end in any case."""
 
 import contextlib
 import shutil
@@ -33,14 +33,14 @@ def add_arguments(parser):
 
 
 def lab_verb(*words):
-    """Run a verb of the lab, whose progress lines go to the terminal."""
+    """Run a subcommand of the lab; its progress lines go to the terminal."""
     code = subprocess.run([sys.executable, "-m", "lab", *map(str, words)], cwd=REPO, check=False).returncode
     if code:
         raise LabError(f"The command lab {words[0]} ended with {code}.")
 
 
 def keep_consoles(name, folder):
-    """Copy what the nodes of the lab NAME have said on their consoles to FOLDER: it goes with the lab."""
+    """Copy the console logs of the lab NAME to FOLDER, before the lab's end removes them."""
     for log in (STATE / name).glob("*.serial.log"):
         shutil.copy(log, folder)
 
@@ -52,21 +52,21 @@ def _passed_on(args):
 
 @contextlib.contextmanager
 def fleet(name, nodes, args, logs):
-    """Yield the lab NAME with so many NODES, made as ARGS describe; copy the serial logs to the directory LOGS."""
+    """Yield the lab NAME with so many NODES, made by the options ARGS; copy the console logs to the directory LOGS."""
     memcached = clients.memcached_mib(args.keys)
     memory = args.mem or max(defaults.MEMORY, memcached + SYSTEM_MIB)
-    # An earlier one may have been killed.
+    # A killed program may have left its lab.
     lab_verb("down", "--name", name)
     try:
         lab_verb(
             "up", "--name", name, "--nodes", nodes, "--mem", memory, "--memcached", max(memcached, memory * 6 // 10),
             *_passed_on(args),
-            # Built in the image: on an emulated processor it takes minutes.
+            # The image has the module: a build on an emulated processor takes minutes.
             *(["--module"] if args.engine == "ppp" else []),
         )  # fmt: skip
         yield Lab(name)
     finally:
-        # Not to be left half done by a second Ctrl-C.
+        # A second Ctrl-C must not interrupt the clean-up.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         keep_consoles(name, logs)
         lab_verb("down", "--name", name)

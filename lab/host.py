@@ -1,4 +1,4 @@
-"""What this machine must have before a lab is made: packages, memory, room on the disk, a free name."""
+"""Requirements of a lab on this machine: packages, memory, room on the disk, a free name."""
 
 import pathlib
 import re
@@ -25,7 +25,7 @@ def missing_packages():
 
 
 def refuse_unless_fit(args, wish):
-    """Check what can be checked before anything is made."""
+    """Refuse a lab that cannot be made, before anything is made. ARGS: the options of `up`; WISH: its image."""
     missing = missing_packages()
     if missing:
         raise LabError(f"This machine lacks Debian packages that the lab needs: apt-get install {' '.join(missing)}")

@@ -1,4 +1,4 @@
-"""The Ansible inventory of a lab; its ProxyCommand is what reaches into the lab's network namespace."""
+"""The Ansible inventory of a lab; its ProxyCommand enters the lab's network namespace."""
 
 import json
 import secrets

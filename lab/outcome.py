@@ -1,6 +1,6 @@
-"""What became of each node: the rollout's own report, joined with what the clients saw."""
+"""The outcome of each node: the rollout's report joined with the clients' results."""
 
-# What the clients know, per node, and what it is where a client left nothing.
+# Fields of a client's result; None where a client left no result.
 CLIENT_FIELDS = (
     "keys_expected",
     "keys_lost",
@@ -23,7 +23,7 @@ def merge(names, report, loads, verdicts):
     nodes = []
     for name in names:
         row = dict(rows.get(name, {"name": name, "result": "unknown"}))
-        # The client's figure is the one that counts; the node cannot see its own network.
+        # The client's outage counts: the node cannot see its own network.
         row["node_outage_s"] = row.pop("outage_s", None)
         nodes.append(row | _seen_by_client(loads.get(name), verdicts.get(name)))
     return {"nodes": nodes, "rollout": report.get("rollout", {"result": "unknown"})}
@@ -41,7 +41,7 @@ def _seen_by_client(load, verdict):
 
 
 def broken_promises(merged):
-    """Return a sentence for everything that is not as an update promises; empty: all well."""
+    """Return a sentence for each broken promise of an update; none if all is well."""
     sentences = []
     for row in merged["nodes"]:
         name = row["name"]

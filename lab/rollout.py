@@ -1,4 +1,4 @@
-"""Run the rollout on a lab as an operator would, and do to it what happens to rollouts.
+"""Run a rollout on a lab as an operator would, and inject what can happen to rollouts: a killed controller, a killed node.
 
     python3 -m lab.rollout --name LAB --log FILE [--vars JSON] [--installed DIR] [-- more words for ansible-playbook]
     python3 -m lab.rollout … --when NODE frozen|jumped --then kill-controller|kill-node
@@ -21,14 +21,14 @@ from .paths import REPO, STATE
 from .state import Lab
 
 APPLICATION = REPO / "lab/ansible/vars/memcached.yml"
-# What a rollout may take until the moment that a fault waits for.
+# Seconds from the rollout's start to the moment of a fault, at most.
 PATIENCE = 600
 
 
 def _environment(installed):
-    """Return the caller's environment without what a surrounding Ansible or Molecule put there.
+    """Return the caller's environment without the variables of a surrounding Ansible or Molecule.
 
-    With the folder INSTALLED: its settings and collections instead of this clone's.
+    INSTALLED: a folder whose settings and collections are used instead of this tree's.
     """
     kept = {
         name: value
@@ -41,9 +41,9 @@ def _environment(installed):
 
 
 class Rollout:
-    """A running ansible-playbook; what it says goes to the file LOG and, line by line, to the terminal.
+    """A running ansible-playbook; its output goes to the file LOG and, line by line, to the terminal.
 
-    INSTALLED: the folder that a collection was installed to; its playbook is run by its name, else this clone's.
+    INSTALLED: the folder of an installed collection, whose playbook is run by its name; else this tree's playbook runs.
     """
 
     def __init__(self, name, log, variables, words=(), installed=None, playbook="kup-update"):
@@ -78,14 +78,14 @@ class Rollout:
         return self._process.poll() is None
 
     def wait(self):
-        """Wait for the end; return the exit code, as a shell would tell it. Who is interrupted does not leave it running."""
+        """Wait for the end; return the exit code as a shell does. An interrupted caller ends the rollout, too."""
         try:
             code = self._process.wait()
         except KeyboardInterrupt:
             self.interrupt()
             self._process.wait()
             raise
-        # A worker that outlived its killed parent holds the pipe: its words are not waited for.
+        # A worker that outlived its killed parent keeps the pipe open: do not wait for it.
         self._reader.join(5)
         return 128 - code if code < 0 else code
 
@@ -96,7 +96,7 @@ class Rollout:
 
     def kill(self):
         """SIGKILL the whole controller: ansible-playbook and its workers, which have sessions of their own."""
-        # Stopped, it cannot start another worker between the look and the kill.
+        # A stopped controller cannot start another worker between listing and killing.
         self._process.send_signal(signal.SIGSTOP)
         for pid in [self._process.pid, *_descendants(self._process.pid)]:
             try:
@@ -106,7 +106,7 @@ class Rollout:
 
 
 def read_report(folder):
-    """Return the report in FOLDER, which has that of one rollout only; an empty one if it left none."""
+    """Return the only report in FOLDER; an empty dict if there is none."""
     for path in pathlib.Path(folder).glob("*.json"):
         return json.loads(path.read_text(encoding="utf-8"))
     return {}
@@ -146,10 +146,10 @@ def main():
         own, words = own[:cut], own[cut + 1 :]
     parser = argparse.ArgumentParser(prog="python3 -m lab.rollout", description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--name", required=True, help="the lab's name")
-    parser.add_argument("--log", required=True, help="file for what ansible-playbook says")
+    parser.add_argument("--log", required=True, help="file for the output of ansible-playbook")
     parser.add_argument("--vars", type=json.loads, default={}, metavar="JSON", help="variables of the playbook")
     parser.add_argument("--installed", type=pathlib.Path, metavar="DIR", help="run the collection installed there")
-    parser.add_argument("--playbook", default="kup-update", help="another one (default: %(default)s)")
+    parser.add_argument("--playbook", default="kup-update", help="name of the playbook (default: %(default)s)")
     parser.add_argument("--when", nargs=2, metavar=("NODE", "MOMENT"), help="moment of the fault: frozen or jumped")
     parser.add_argument("--then", choices=("kill-controller", "kill-node"), help="the fault")
     args = parser.parse_args(own)

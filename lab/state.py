@@ -12,7 +12,7 @@ from .paths import STATE
 
 def state_of(name):
     if not re.fullmatch(r"[a-z][a-z0-9-]{0,15}", name):
-        raise LabError(f"The lab name '{name}' is unfit: expected up to 16 lower-case letters, digits and hyphens.")
+        raise LabError(f"The lab name '{name}' is not valid: expected up to 16 lower-case letters, digits and hyphens.")
     return STATE / name
 
 
@@ -38,8 +38,8 @@ class Lab:
         machine.start(network.namespace(self.name), self.record["mem"], self.record["cpus"])
 
     def ssh(self, machine, command, silence=15):
-        """Return the argv of COMMAND on a node, given up after so many seconds without a sign of life."""
-        # A node that switches kernels in the middle of a command never closes the connection.
+        """Return the argv of COMMAND on a node, ended after so many SILENCE seconds without a reply."""
+        # A node that switches kernels during a command never closes the connection.
         return ["ssh", *inventory.ssh_arguments(self.state, self.name), "-o", "ConnectTimeout=5",
                 "-o", "ServerAliveInterval=5", "-o", f"ServerAliveCountMax={silence // 5}",
                 f"root@{machine.node['address']}", *command]  # fmt: skip
@@ -50,7 +50,7 @@ class Lab:
         port_open = ["ip", "netns", "exec", self.record["netns"], "nc", "-z", "-w", "1", machine.node["address"], "22"]
 
         def answers():
-            # Cheap first: an ssh client that meets a booting node waits for seconds.
+            # The port first: ssh to a booting node waits for seconds.
             return not any(
                 subprocess.run(argv, capture_output=True, check=False).returncode
                 for argv in (port_open, self.ssh(machine, ["true"]))

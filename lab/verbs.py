@@ -1,4 +1,4 @@
-"""What can be done to a lab: up, down, power cuts, and a shell into each node."""
+"""The subcommands: up, down, power cuts, and a shell into each node."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def up(args):
         "image": facts,
         "nodes": [nodes.describe(number + 1) for number in range(args.nodes)],
     }
-    # From here on `down` knows what to clean.
+    # From here on `down` can clean up.
     (state / "lab.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", f"lab-{args.name}", "-f", state / "id_ed25519")
     key = (state / "id_ed25519.pub").read_text(encoding="utf-8")
@@ -58,7 +58,7 @@ def down(args):
     if (state / "lab.json").exists():
         for machine in Lab(args.name).machines.values():
             machine.kill()
-    # What still runs in the namespace is a client's, or a node whose record was lost.
+    # Other processes in the namespace are clients, or nodes whose record was lost.
     for pid in network.processes(args.name):
         if vm.is_foreign(pid, state):
             raise LabError(

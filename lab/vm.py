@@ -10,22 +10,20 @@ import time
 
 from .command import LabError, say
 
-# Room for translated code, in MiB. A new kernel overwrites the pages of the old one, and QEMU then drops what it had
-# translated from them piece by piece, each piece with a walk over a whole cache: with its default of 1 GiB, full of the
-# leftovers of every process that ever ran, a kexec took 3 to 120 s. A smaller buffer is thrown away as a whole now and then;
-# one that is too small is so all the time (with 64 a boot takes half as long again).
+# QEMU's buffer of translated code, MiB. A new kernel overwrites the pages of the old one, and QEMU then drops their translations one by
+# one, each with a walk over a whole cache: with the default of 1 GiB, full of translations of ended processes, a kexec took 3 to
+# 120 s. A smaller buffer is flushed as a whole from time to time; with 64 MiB that happens so often that a boot takes 1.5 times as long.
 TRANSLATED_MIB = 256
 
-# Without cmpxchg16b: QEMU 7.2 may come out of it with wrong flags (direction and alignment check among them), and the
-# kernel, which uses it to allocate memory, panics.
+# Without cmpxchg16b: QEMU 7.2 may leave wrong flags after it (direction and alignment check among them), and the kernel, which
+# allocates memory with it, panics.
 # Without erms: the kernel and the C library would clear and copy memory by string instructions on bytes, which QEMU emulates byte by
 # byte; on words it is twice as fast.
-# Without smap: each copy from or to a process would begin and end with an instruction that ends a block of translated code.
+# Without smap: each copy from or to user space would begin and end with an instruction that ends a translated block.
 CPU = "max,-cx16,-erms,-smap"
 
-# QEMU 7.2 leaves memory barriers out of the code of a machine that can never have a second processor, although its devices
-# run in threads of their own: the guest's NVMe driver then misses that it has to ring the doorbell, and the disk stands
-# still until a time-out of 30 s.
+# For a machine that can never have a second processor QEMU 7.2 omits memory barriers, although its devices run in threads of their
+# own: the guest's NVMe driver then may not ring the doorbell, and the disk stalls until a time-out of 30 s.
 CPUS_MAX = 2
 
 
@@ -45,7 +43,7 @@ def machine(memory_mib, cpus):
 def root_disk(path):
     """Return the arguments of the root disk: NVMe, because its driver is built into Debian's cloud kernels.
 
-    writeback: what the guest flushed has reached the file, so cutting the guest's power is honest.
+    writeback: flushed data has reached the file, so killing QEMU is a true power cut.
     """
     return [
         "-drive", f"if=none,id=root,file={path},format=raw,cache=writeback,discard=unmap",
@@ -54,7 +52,7 @@ def root_disk(path):
 
 
 def kill(pid):
-    """SIGKILL a process and wait until it has let go of all it held, a tap included."""
+    """SIGKILL a process and wait until its resources are free, a tap included."""
     try:
         process = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -92,7 +90,7 @@ class Machine:
         self._pidfile = self.state / f"{node['name']}.pid"
 
     def pid(self):
-        """Return the pid of the running QEMU, or None; a recycled pid is not taken for ours."""
+        """Return the pid of the running QEMU, or None; the pid may belong to another process by now."""
         try:
             pid = json.loads(self._pidfile.read_text(encoding="utf-8"))["pid"]
         except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""What can be seen of a switch from outside the node, without asking it."""
+"""Moments of a switch that are seen from outside the node."""
 
 import subprocess
 import time
@@ -6,21 +6,21 @@ import time
 from .command import LabError
 
 MEMCACHED = 11211
-# Longer than a busy node lets a client wait, shorter than a switch; seconds.
+# Seconds: longer than the answer of a busy node takes, shorter than a switch.
 SILENCE = 3
 # The old kernel's last words on the serial console (kernel/kexec_core.c).
 LAST_WORDS = "kexec_core: Starting new kernel"
 
 
 def frozen(lab, node):
-    """Return a function: are the application's packets held, because it is being frozen and written?"""
+    """Return a function: is the application frozen, with its packets dropped?"""
     address = lab.machine(node).node["address"]
     argv = ["ip", "netns", "exec", lab.record["netns"], "nc", "-z", "-w", str(SILENCE), address, str(MEMCACHED)]
     return lambda: subprocess.run(argv, check=False).returncode != 0
 
 
 def jumped(lab, node):
-    """Return a function: has the running kernel gone, with the next one not there yet?"""
+    """Return a function: has the running kernel jumped?"""
     serial = lab.machine(node).serial
 
     def jumps():
@@ -30,7 +30,6 @@ def jumped(lab, node):
     return lambda: jumps() > before
 
 
-#: What a watcher can wait for.
 MOMENTS = {"frozen": frozen, "jumped": jumped}
 
 
