@@ -1,6 +1,6 @@
-"""On a node, as a gate's command: wait until memcached has taken writes, then pass on a kernel of the given series.
+"""On a node, as a gate's command: wait until memcached has taken writes, then pass on a kernel of the series in the first argument.
 
-A client whose packets were held for a minute asks again within the next one: waiting a fixed time proves nothing.
+A client whose packets were dropped for a minute retransmits within the next one: a fixed wait proves nothing.
 """
 
 import os

@@ -3,7 +3,7 @@
 # kill_paged.sh arm KERNEL UNIT…   on a node: in a boot of a kernel of the series KERNEL, have the page daemons of units (named
 #                                  without .service) killed: up to three times each, once CRIU has restored the unit and long
 #                                  before its memory is there. Then /var/tmp/kills has a line for each time.
-# kill-paged run UNIT…             that
+# kill-paged run UNIT…             kill them; the unit that `arm` installs runs this
 set -eu
 
 # The daemon, not the guard of its descriptors; a process for each look would take longer than the memory does.
@@ -17,14 +17,14 @@ kill_once() {
 kill_often() {
 	until [ -e "/run/kup/$1.service.restored" ]; do sleep 0.1; done
 	for number in 1 2 3; do
-		# While systemd has not started it again there is nothing to kill.
+		# Until systemd has started it again there is nothing to kill.
 		until kill_once "$1" 2>/dev/null; do
 			# All memory is there, and the daemon has ended: too late.
 			[ -e "/run/kup/$1.service.pending" ] || return 0
 			sleep 0.1
 		done
 		echo "$1 $number" >>/var/tmp/kills
-		# Time to go on with what the one before it has left.
+		# Time for the next daemon to continue the work of the last one.
 		sleep 1
 	done
 }
@@ -47,7 +47,7 @@ for unit; do
 	install -d "/etc/systemd/system/kup-paged-$unit.service.d"
 	printf '[Service]\nCPUQuota=4%%\n' >"/etc/systemd/system/kup-paged-$unit.service.d/slow.conf"
 done
-# What is not before the applications is put behind them; and what restores has nearly all of the processor.
+# Units that are not ordered before the applications are put behind them, and the restore gets nearly all of the processor.
 cat >/etc/systemd/system/kill-paged.service <<EOF
 [Unit]
 DefaultDependencies=no

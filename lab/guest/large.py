@@ -1,8 +1,8 @@
-"""A service with all of its memory in one mapping, which it leaves alone.
+"""A service whose memory is one mapping that it never changes after its start.
 
-large.py install MIB   on a node: put it there as large.service, start it, and write down what it says
-large.py serve MIB     the service: says a digest of all its memory to whoever connects to loopback port 7071
-large.py check         exit code 1 and a sentence if it says anything else now
+large.py install MIB   on a node: install it as large.service, start it, and save its digest
+large.py serve MIB     the service: sends a digest of its memory to each client of loopback port 7071
+large.py check         exit code 1 and a sentence if the digest differs from the saved one
 """
 
 import hashlib

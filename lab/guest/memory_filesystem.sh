@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# On a node: a file system in the memory that memory_disk.sh has set aside. memory_filesystem.sh DIRECTORY
+# memory_filesystem.sh DIRECTORY   on a node: a file system in the memory that memory_disk.sh has reserved.
 set -eu
 # DAX wants blocks as large as pages.
 mkfs.ext4 -q -b 4096 /dev/pmem0

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What an update could change on a node, one fact a line; equal before and after means that nothing was changed.
+# On a node: print all that an update could change, one fact per line.
 cat /proc/sys/kernel/random/boot_id /sys/kernel/kexec_loaded
 uname -r
 systemctl show memcached.service --property=MainPID,ActiveState,NRestarts,Type,DropInPaths,NeedDaemonReload

@@ -1,15 +1,15 @@
-"""A service of three processes with three counting threads each, which can prove that its memory is what it was.
+"""A service of three processes with three counting threads each, which can prove that its memory is intact.
 
-    patterns.py install    on a node: put it there as patterns.service, start it, and write down what it says
+    patterns.py install    on a node: install it as patterns.service, start it, and save its state
     patterns serve         the service, on port 7070
-    patterns ask           ask it; prints what each process found, as JSON
-    patterns check         ask it, and compare with what was written down: exit code 1 and a sentence for what is not as it was
-    patterns mark          have it remember a new mark, and write that down, durably
-    patterns judge         print, as JSON, whether its memory is whole, and which one it is: of the application as it was at the last
-                           mark or later (running), of one that was before (checkpoint), or another one's (fresh)
+    patterns ask           print the state of each process, as JSON
+    patterns check         compare its state with the saved one: exit code 1 and a sentence for a difference
+    patterns mark          have it remember a new mark, and save that mark durably
+    patterns judge         print, as JSON, whether its memory is whole, and its age: from the last mark or later (running), from
+                           before it (checkpoint), or from a new start (fresh)
 
 Every byte of a pattern follows from its place, and every step of a thread from the step before (a chain of digests
-from a known seed), so memory that was lost, torn or taken from an older moment does not go unnoticed.
+from a known seed), so lost, torn or older memory is detected.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ THREADS = 3
 BLOCK, BLOCKS = 4096, 1024
 # Nine threads at this pace take a few hundredths of an emulated processor.
 STEP_PAUSE = 0.2
-# Seconds for an answer: memory may still have to come in for it.
+# Seconds for an answer: its memory may still be on its way.
 PATIENCE = 60
 
 PROGRAM = pathlib.Path("/usr/local/bin/patterns")
@@ -101,7 +101,7 @@ class Process:
         struct.pack_into("=Q", self._shared, 8 * self._place, steps)
 
     def state(self):
-        """Return what this process finds in its memory."""
+        """Return the state of this process's memory."""
         wrong = 0
         for block in range(BLOCKS):
             found, expected = self._pattern[block * BLOCK : (block + 1) * BLOCK], self._expected(block)
@@ -138,7 +138,7 @@ def serve():
     with socket.create_server(("", ADDRESS[1])) as server:
         while True:
             client, _address = server.accept()
-            # Whoever only tries whether it can connect, or has gone meanwhile, is no reason to end.
+            # A client that only connects, or has gone meanwhile, must not end the service.
             with client, contextlib.suppress(OSError):
                 asked = client.makefile().readline().strip()
                 print(f"asked for its {asked}", flush=True)
@@ -159,7 +159,7 @@ def new_mark():
 def everybody(parent, channels, shared):
     found = [parent.state(), *(ask_child(pid, channel) for pid, channel in channels.items())]
     for place, state in enumerate(found):
-        # What the others write is seen here, too.
+        # The other processes' writes are visible here, too.
         state["shared_is_current"] = struct.unpack_from("=Q", shared, 8 * place)[0] >= state.get("steps", [0])[0]
     return found
 
@@ -174,9 +174,9 @@ def ask_child(pid, channel):
 
 
 def answer(asked="state"):
-    """What the service says of its state, or its marks, of which this makes a new one; empty if it ended without an answer.
+    """Return the service's state, or its marks after making a new one; an empty text if it ended without an answer.
 
-    :raises OSError: it cannot be reached, or does not answer in time.
+    :raises OSError: the service cannot be reached, or does not answer in time.
     """
     with socket.create_connection(ADDRESS, timeout=PATIENCE) as connection:
         connection.sendall(f"{asked}\n".encode())

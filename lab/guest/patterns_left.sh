@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# On a node where patterns.service is not as it should be: what systemd, the kernel and its processes say of it.
+# On a node whose patterns.service failed a check: print the accounts of systemd, the kernel and its processes.
 systemctl status --no-pager --full --lines=0 patterns.service systemd-journald.service
 dmesg | tail -n 30
 while read -r pid; do

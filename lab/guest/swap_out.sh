@@ -1,9 +1,9 @@
 #!/bin/sh
-# On a node: swap_out.sh UNIT MIB: have the kernel swap out so much of a unit's memory; ends with 1 if it has not come to that.
+# swap_out.sh UNIT MIB   on a node: have the kernel swap out so much of a unit's memory; exit code 1 if it swapped out less.
 set -eu
 group=/sys/fs/cgroup/system.slice/$1
 [ -n "$(swapon --show --noheadings)" ]
-# The kernel says so if it was a little less.
+# The write fails if the kernel reclaims a little less.
 echo "$(($2 + $2 / 4))M" >"$group/memory.reclaim" || :
 swapped=$(($(cat "$group/memory.swap.current") >> 20))
 echo "$swapped MiB of $1 are swapped out"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# On a node: what systemd says of memcached.service, a line "process PID NAME" for each process it has, and the weights of its
-# control group, where there are any.
+# On a node: print systemd's properties of memcached.service, a line "process PID NAME" for each of its processes, and the weights of
+# its control group, if there are any.
 set -eu
 group=/sys/fs/cgroup/system.slice/memcached.service
 properties=ActiveState,SubState,MainPID,Type,FragmentPath,DropInPaths,NeedDaemonReload

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# On a node: systemd has memcached.service in hand. Says what does not hold; what it held in memory is gone afterwards.
+# On a node: test that systemd controls memcached.service; print what does not hold. Its keys are gone afterwards.
 set -eu
 unit=memcached.service
 
