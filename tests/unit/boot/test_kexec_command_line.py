@@ -1,0 +1,18 @@
+"""The command line of the next kernel."""
+
+import pytest
+
+from ansible_collections.kup.fleet.plugins.module_utils._boot import kexec, panic
+
+
+@pytest.mark.parametrize(
+    ("current", "expected"),
+    [
+        ("BOOT_IMAGE=/boot/vmlinuz-6.12 root=UUID=1 ro console=ttyS0", "root=UUID=1 console=ttyS0 rw quiet"),
+        ("root=/dev/sda1 rw quiet initrd=\\initrd.img", "root=/dev/sda1 rw quiet"),
+        ("root=/dev/sda1 quiet rootwait crashkernel=256M", "root=/dev/sda1 rootwait crashkernel=256M rw quiet"),
+        ("root=/dev/sda1 ro kup_ppp.table=0x1000,0x2 quiet", "root=/dev/sda1 rw quiet"),
+    ],
+)
+def test_command_line_of_the_next_kernel(current, expected):
+    assert kexec.command_line(current) == " ".join([expected, *panic.words()])

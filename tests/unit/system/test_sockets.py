@@ -1,0 +1,49 @@
+"""Sockets of a process, from /proc/net."""
+
+import types
+
+import pytest
+from fakesockets import socket
+
+from ansible_collections.kup.fleet.plugins.module_utils._system import sockets as inet_sockets
+
+HEADER = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode"
+
+
+def test_a_listener():
+    listener = socket()
+    assert (listener.local, listener.inode) == (("127.0.0.1", 11211), 7)
+    assert listener.listening
+    assert not listener.connected
+
+
+def test_a_connection():
+    connection = socket(remote="10.77.0.1:40000", state="01")
+    assert connection.remote == ("10.77.0.1", 40000)
+    assert connection.connected
+    assert not connection.listening
+
+
+@pytest.mark.parametrize("state", ["04", "05", "08"])
+def test_a_connection_that_is_closing_has_still_a_peer(state):
+    assert socket(remote="10.77.0.1:40000", state=state).connected
+
+
+def test_addresses_of_ipv6_and_ipv4_in_ipv6():
+    loopback = bytes(15) + b"\1"
+    mapped = bytes(10) + b"\xff\xff" + bytes([10, 77, 0, 1])
+    found = socket("tcp6", "x:11211", "x:40000", "01", six=(loopback, mapped))
+    assert (found.local, found.remote) == (("::1", 11211), ("10.77.0.1", 40000))
+
+
+def test_datagram_sockets():
+    assert socket("udp", state="07").listening
+    assert not socket("udp", local="127.0.0.1:0", state="07").listening
+
+
+def test_only_sockets_of_the_process_are_its_own(tmp_path):
+    (tmp_path / "net").mkdir()
+    row = "0: 0100007F:2BCB 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 %d 1"
+    (tmp_path / "net" / "tcp").write_text("\n".join([HEADER, row % 11, row % 12, ""]))
+    process = types.SimpleNamespace(path=str(tmp_path), descriptors=lambda: [(3, "socket:[12]"), (4, "/dev/null")])
+    assert [found.inode for found in inet_sockets.of_process(process)] == [12]
