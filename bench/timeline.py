@@ -86,7 +86,7 @@ class Picture:
     def text(self, x, y, words, kind="", anchor="start"):
         self.parts.append(f'<text class="{kind}" x="{x}" y="{y}" text-anchor="{anchor}">{html.escape(words)}</text>')
 
-    def bar(self, row, kind, begin, end, words=""):
+    def draw_bar(self, row, kind, begin, end, words=""):
         x, y = self.x(begin), TOP + row * PITCH
         width = max(round(self.x(end) - x, 1), 1.5)
         self.parts.append(f'<rect class="{kind}" x="{x}" y="{y}" width="{width}" height="{BAR}" rx="2"/>')
@@ -114,15 +114,15 @@ def draw(row):
     for number, label in enumerate(("kernel", "applications", "steps", "memory")):
         picture.text(LEFT - 12, TOP + number * PITCH + 16, label, anchor="end")
     old, new = (row[key].partition("+")[0] for key in ("kernel_before", "kernel_after"))
-    picture.bar(0, "old", begin, at["planned"], old)
-    picture.bar(0, "new", at["kernel-start"], last, new)
-    picture.bar(1, "serves", begin, 0, "serve")
-    picture.bar(1, "frozen", 0, at["open"], f"outage {row['outage_s']:.1f} s")
-    picture.bar(1, "serves", at["open"], last, "serve")
+    picture.draw_bar(0, "old", begin, at["planned"], old)
+    picture.draw_bar(0, "new", at["kernel-start"], last, new)
+    picture.draw_bar(1, "serves", begin, 0, "serve")
+    picture.draw_bar(1, "frozen", 0, at["open"], f"outage {row['outage_s']:.1f} s")
+    picture.draw_bar(1, "serves", at["open"], last, "serve")
     for kind, _name, first, second in steps:
-        picture.bar(2, kind, at[first], at[second])
+        picture.draw_bar(2, kind, at[first], at[second])
     if drained > at["open"]:
-        picture.bar(3, "lazy", at["open"], min(drained, last), f"lazy pages come in, until {drained:.0f} s")
+        picture.draw_bar(3, "lazy", at["open"], min(drained, last), f"lazy pages come in, until {drained:.0f} s")
     columns = 3
     for number, (kind, name, first, second) in enumerate(steps):
         x, y = LEFT + number % columns * 245, bottom + 18 + number // columns * 24

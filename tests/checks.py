@@ -117,7 +117,7 @@ def checks(venv: Path) -> list[Check]:
         Check("lint", "ansible-lint", ("ansible-lint", "--offline")),
         Check("lint", "sanity", ("tests/sanity.sh", str(venv))),
         Check("lint", "variables", ("python", "tests/variables_table.py", "--check")),
-        Check("lint", "refusals", ("python", "tests/refusals_table.py", "--check")),
+        Check("lint", "refusals", ("python", "-m", "tests.refusals_table", "--check")),
         Check("unit", "pytest", ("python", "-m", "pytest")),
         Check("unit", "paged", ("make", "-C", "files/paged", "check")),
         Check("package", "install-check", ("tests/install-check.sh",)),

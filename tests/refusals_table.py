@@ -1,7 +1,6 @@
-#!/usr/bin/env python3
 """Write docs/refusals.md from the checks of the library (plugins/module_utils/*/*checks.py).
 
-refusals_table.py [--check]
+    python -m tests.refusals_table [--check]
 
 With --check it writes nothing, and fails if the page is not what it would write.
 """
@@ -61,7 +60,7 @@ def main():
     if parser.parse_args().check:
         if PAGE.exists() and PAGE.read_text() == page():
             return 0
-        print("docs/refusals.md does not fit the checks; run tests/refusals_table.py", file=sys.stderr)
+        print("docs/refusals.md does not fit the checks; run python -m tests.refusals_table", file=sys.stderr)
         return 1
     PAGE.write_text(page())
     return 0

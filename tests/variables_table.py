@@ -1,7 +1,6 @@
-#!/usr/bin/env python3
 """Write the table of variables in README.md from the argument specification of the role kup.
 
-variables_table.py [--check]
+    python tests/variables_table.py [--check]
 
 With --check it writes nothing, and fails if the table is not what it would write.
 """
@@ -58,7 +57,7 @@ def main() -> int:
     _old, _end, after = rest.partition(END)
     new = before + BEGIN + table() + END + after
     if options.check and new != readme:
-        print("README.md: its table of variables is old; run tests/variables_table.py", file=sys.stderr)
+        print("README.md: its table of variables is old; run python tests/variables_table.py", file=sys.stderr)
         return 1
     README.write_text(new)
     return 0

@@ -22,7 +22,9 @@ PROGRAMS = ("paged",)
 
 def release():
     return int(
-        re.search(r"\d+", subprocess.run(["systemd-analyze", "--version"], capture_output=True, text=True).stdout)[0]
+        re.search(
+            r"\d+", subprocess.run(["systemd-analyze", "--version"], capture_output=True, text=True, check=True).stdout
+        )[0]
     )
 
 

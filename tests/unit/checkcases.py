@@ -1,11 +1,10 @@
 """One table for the checks of a module: what each is given to find a blocker, and what to find none."""
 
-import importlib
 from dataclasses import dataclass
 
 import pytest
 
-LIBRARY = "ansible_collections.kup.fleet.plugins.module_utils"
+from tests.refusals_table import checks
 
 
 @dataclass(frozen=True)
@@ -18,16 +17,9 @@ class Case:
     says: str = ""
 
 
-def checks(module):
-    """The checks of a module of the library: dict code → check."""
-    module = importlib.import_module(f"{LIBRARY}.{module}")
-    found = [each for each in vars(module).values() if hasattr(each, "code") and each.__module__ == module.__name__]
-    return {each.code: each for each in found}
-
-
 def case_tests(*modules, cases):
     """Test functions for all checks of ``modules``: each has a case, and finds exactly what the case says."""
-    found = {code: check for module in modules for code, check in checks(module).items()}
+    found = {check.code: check for module in modules for check in checks(module)}
 
     def test_every_check_has_a_case():
         assert {code for code, _case in cases} == set(found)

@@ -25,7 +25,7 @@ test_every_check_has_a_case, test_a_blocker_is_found, test_no_blocker_is_found =
     ],
 )
 def test_what_is_looked_at_for_kexec(monkeypatch, files, there, codes):
-    monkeypatch.setattr(kexec, "read_text", lambda path, default: files.get(path, default))
+    monkeypatch.setattr(kexec, "read_text", files.get)
     monkeypatch.setattr(kexec.os.path, "exists", lambda path: there and path == "/sys/kernel/kexec_loaded")
     assert [blocker.code for blocker in kexec.blockers()] == codes
 

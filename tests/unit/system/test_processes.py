@@ -33,4 +33,4 @@ def test_one_that_has_ended_has_neither(child):
 def test_without_psutil_one_sentence_says_what_to_install(child, monkeypatch):
     monkeypatch.setattr(processes, "HAS_PSUTIL", False)
     with pytest.raises(KupError, match=r"^The Python module psutil is missing on this node; install python3-psutil\.$"):
-        _ = processes.Process(child.pid).rss
+        processes.Process(child.pid).rss  # noqa: B018  a property
