@@ -178,7 +178,7 @@ def remember(wanted, check_mode):
     found = {number["name"]: gate.read_number(number) for number in wanted["numbers"]}
     if not check_mode:
         gate.remember(found)
-        watch.keep(wanted)
+        watch.save(wanted)
     return {"failures": [], "numbers": {name: {"before": value, "now": value} for name, value in found.items()}}
 
 

@@ -2,10 +2,10 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""A panic of a kernel on probation lands in the preserved one, which keeps the log and brings the applications back.
+"""A panic of a kernel on probation starts the preserved kernel, which saves the log and restores the applications.
 
 The new kernel sets memory aside (``crashkernel=``, Documentation/admin-guide/kdump/kdump.rst); early in its user space the preserved
-kernel is loaded there (files/node/crash/arm). After a panic that one runs in the little memory that was set aside, with one program
+kernel is loaded there (files/node/crash/arm). After a panic it runs in the little memory that was set aside, with one program
 only (files/node/crash/crashed): it writes down what happened, and loads and starts the preserved kernel once more, with all memory.
 """
 
@@ -63,7 +63,7 @@ def room(directory):
 def piece(directory):
     """Bytes that the preserved kernel in ``directory`` needs as a crash kernel, in one piece.
 
-    For itself, and, because a kernel takes no other one that is larger than half of its memory, twice for that.
+    Once for itself, and twice for the kernel that it loads: kexec accepts none that is larger than half of the memory.
     """
     images = [path for path in (f"{directory}/vmlinuz", f"{directory}/patched") if os.path.exists(path)]
     needed = 3 * max(load_window.size(image, kexec.initrd(directory)) for image in images) + _BESIDE
@@ -71,15 +71,15 @@ def piece(directory):
 
 
 def words(record, target):
-    """What the kernel ``target`` is told of it: words for its command line."""
+    """Words for the command line of the kernel ``target`` that set the crash memory aside; empty: none."""
     return record["CRASHKERNEL"] if target == record["KERNEL_NEW"] else ""
 
 
 def provide_files(directory):
-    """Write what the crash kernel finds beside the preserved one in ``directory``: only a kernel with all memory knows it.
+    """Write what the crash kernel needs beside the preserved kernel in ``directory``, and cannot find out in its small memory.
 
     ``crash-cmdline``, its command line; ``memmap``, the firmware's map of the memory as files; ``window``, where the next kernel is
-    loaded: its own map knows nothing of what this one was told to leave alone (``memmap=``).
+    loaded: its own map lacks the areas that this kernel must leave alone (``memmap=``).
 
     :returns: whether anything was written.
     """
@@ -110,7 +110,7 @@ def _map(directory):
 
 
 def disarm(record):
-    """A panic is the operator's affair again, and the memory that was set aside is the node's."""
+    """Unload the crash kernel and give its memory back to the node: after the update, panics are the operator's affair."""
     if not record["CRASHKERNEL"]:
         return
     run(["systemctl", "stop", "kup-crash.service"], check=False)  # it may be at work yet
@@ -118,4 +118,4 @@ def disarm(record):
         run(["kexec", "--load-panic", "--unload"])
     if read_text(_SIZE, "0") != "0":
         with contextlib.suppress(OSError), open(_SIZE, "w", encoding="ascii") as stream:
-            stream.write("0")  # if it will not have it, the memory is back after the next boot
+            stream.write("0")  # if the kernel refuses, the memory is back after the next boot

@@ -59,7 +59,7 @@ def pinned():
 
 
 def pin(release):
-    """Make ``release`` the default until told otherwise, whatever kernels are installed meanwhile.
+    """Make ``release`` the boot default until `unpin` or `recall`, whatever kernels are installed meanwhile.
 
     :returns: whether anything had to be changed.
     """
@@ -68,7 +68,7 @@ def pin(release):
         os.makedirs(os.path.dirname(_PIN), exist_ok=True)
         write_file(_PIN, "# Written by kup.fleet for the time of a kernel update.\nGRUB_DEFAULT=saved\n", 0o644)
         run(["update-grub"], timeout=600)
-        _settle()
+        _flush()
         changed = True
     return set_default(release) or changed
 
@@ -79,7 +79,7 @@ def set_default(release):
     if default() == wanted:
         return False
     run(["grub-set-default", wanted])
-    _settle()
+    _flush()
     return True
 
 
@@ -106,7 +106,7 @@ def recall(remembered):
     had_pin, saved = remembered
     if default() != saved:
         run(["grub-editenv", _ENVIRONMENT, *(["set", f"saved_entry={saved}"] if saved else ["unset", "saved_entry"])])
-        _settle()
+        _flush()
     if os.path.exists(_PIN) and not had_pin:
         _end_pin()
 
@@ -114,11 +114,11 @@ def recall(remembered):
 def _end_pin():
     os.unlink(_PIN)
     run(["update-grub"], timeout=600)
-    _settle()
+    _flush()
 
 
-def _settle():
-    """What GRUB reads is where GRUB looks for it, also after a power cut: it knows nothing of a file system's journal."""
+def _flush():
+    """Write GRUB's files to their final place: GRUB does not read a file system's journal, which a power cut may leave behind."""
     directory = os.open("/boot/grub", os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.sync()

@@ -2,7 +2,7 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""Kernels that a node has, and the one that is asked for."""
+"""The kernels of a node, and the choice among them."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def installed():
 
 
 def matches(selector, release):
-    """Whether ``release`` is meant by ``selector``: the release itself, a series such as ``7.2``, or ``newest``."""
+    """Whether ``selector`` means ``release``: the release itself, a series such as ``7.2``, or ``newest``."""
     return selector in ("newest", release) or bool(re.match(rf"{re.escape(selector)}[-.+~]", release))
 
 
 def check_selector(selector):
-    """Refuse what can be no kernel.
+    """Refuse a selector that cannot mean a kernel.
 
     :raises KupError: neither ``newest`` nor a version.
     """

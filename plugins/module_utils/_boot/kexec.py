@@ -2,7 +2,7 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""Kernels staged in our own place, loaded with kexec(8)."""
+"""Kernels that are preserved below /var/lib/kup, and loaded with kexec(8)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .._paths import KERNELS
 from .._run import run
 from . import checks, panic, root_device
 
-#: What `crash_kernel.room` puts on a command line. An address that nobody else asks for (0 means anywhere) tells it from an
+#: The word that `crash_kernel.room` puts on a command line. The address @0 (anywhere) is redundant: it tells the word from an
 #: operator's own.
 CRASH_MEMORY = re.compile(r"crashkernel=\d+K@0")
 
@@ -30,7 +30,7 @@ def blockers():
 
 
 def place(release):
-    """Directory of a staged kernel."""
+    """Directory of a preserved kernel."""
     return f"{KERNELS}/{release}"
 
 
@@ -89,7 +89,7 @@ def _identity(path):
 
 
 def _host_only(release, path):
-    """Build an initramfs with what this node's root needs; a complicated root gets what the distribution would give it."""
+    """Build an initramfs for this node's root file system; a complicated root gets the distribution's choice of modules."""
     modules = root_device.needed_modules()
     with tempfile.TemporaryDirectory(prefix="kup-initramfs-", dir="/var/tmp") as scratch:
         configuration = f"{scratch}/conf"
@@ -106,7 +106,7 @@ def _host_only(release, path):
 
 
 def load(release, more=""):
-    """Load a staged kernel for `execute`, with ``more`` words on its command line.
+    """Load a preserved kernel for `execute`, with ``more`` words on its command line.
 
     kexec_file_load is tried first (under Secure Boot the only way), then kexec_load.
 
@@ -116,7 +116,7 @@ def load(release, more=""):
 
 
 def load_command(image, options, more=""):
-    """Command line that loads ``image`` with what is staged beside it.
+    """Command line that loads ``image`` with the files beside it.
 
     :param more: words for the kernel's command line.
     """
@@ -127,7 +127,7 @@ def load_command(image, options, more=""):
 
 
 def initrd(directory):
-    """Path of the initramfs in a staged kernel's directory, or None."""
+    """Path of the initramfs in a preserved kernel's directory, or None."""
     path = f"{directory}/initrd"
     return path if os.path.exists(path) else None
 
@@ -146,8 +146,8 @@ def unload():
 def execute():
     """Jump into the loaded kernel; returns only by raising.
 
-    kexec(8) takes the network interfaces down before it jumps: a card that goes on writing into memory
-    is the one thing that a new kernel cannot defend itself against.
+    kexec(8) takes the network interfaces down before it jumps: a new kernel cannot defend itself against
+    a card that goes on writing into memory.
 
     :raises KupError: the kernel refused.
     """

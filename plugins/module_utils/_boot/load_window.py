@@ -6,8 +6,8 @@
 
 A decompressor puts the kernel at a random physical address. A patched image stays where kexec(8) puts it, which is always
 the same place: so a window is drawn by lot, and kexec(8) is held to it (``--mem-min``, ``--mem-max``, with kexec_load).
-Who keeps page frames for the next kernel keeps them out of the window: kexec does not ask whether it overwrites them. What
-lies there has to be copied while the application stands still, so of several lots the emptiest is taken.
+Recorded frames must not lie in the window: kexec does not ask whether it overwrites them. Pages in it are copied elsewhere while
+the application is frozen, so the emptiest of several windows is taken.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def transient(iomem="/proc/iomem"):
 def size(image, initrd=None, runs=0):
     """Bytes that a window needs for the patched ``image`` and the ``initrd`` (paths).
 
-    :param runs: of page frames that are kept at most. What the segments leave free in the window is one piece, however
+    :param runs: the largest number of runs of recorded frames. What the segments leave free in the window is one piece, however
         the rest of the memory is scattered: there the new kernel's list of reserved memory finds room.
     """
     with open(image, "rb") as stream:

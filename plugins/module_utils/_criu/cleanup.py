@@ -2,7 +2,7 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""What a CRIU that was killed in a dump leaves on a tree that goes on: a table that drops its packets, connections in repair mode."""
+"""The clean-up after a CRIU that was killed in a dump. It leaves a table that drops the tree's packets, and connections in repair mode."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _PIDFD_GETFD = 438  # the number of the system call, on every architecture
 
 
 def before(directory):
-    """Have the tables of the packet filter listed for `undo`, before CRIU dumps into ``directory``.
+    """Start to list the tables of the packet filter for `undo`, before CRIU dumps into ``directory``.
 
-    :returns: a process, to be waited for before `undo`, but not before the dump.
+    :returns: the process that lists; wait for it before `undo`, not before the dump.
     """
     listing = os.open(f"{directory}/{_BEFORE}", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
@@ -38,7 +38,7 @@ def before(directory):
 def undo(name, directory):
     """Let packets of the unit ``name`` pass again, and its connections work.
 
-    :param directory: of its dump. Others dump and restore as well, and keep their tables in between: what was there before stays.
+    :param directory: of its dump. Tables from before the dump stay: they belong to other programs that dump or restore by CRIU.
     """
     for table in sorted(_locks(run(_LIST, check=False).stdout) - _locks(read_text(f"{directory}/{_BEFORE}", ""))):
         run(["nft", "delete", "table", "inet", table], check=False)
@@ -65,7 +65,7 @@ def _end_repair(process):
             with socket.socket(fileno=copy) as connection, contextlib.suppress(OSError):  # not TCP
                 if connection.getsockopt(socket.IPPROTO_TCP, _TCP_REPAIR):
                     connection.setsockopt(socket.IPPROTO_TCP, _TCP_REPAIR, 0)
-                    # Which that has taken away: the application could not listen here again.
+                    # Repair mode has cleared it: without it the application could not listen on this port again.
                     connection.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     finally:
         os.close(pidfd)

@@ -2,7 +2,7 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""One ``criu dump`` that stands by before the freeze, and keeps its tree frozen until it is told to let go."""
+"""One ``criu dump`` that stands by before the freeze, and then keeps its tree frozen until it is told to resume it."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Dump:
     :param words: more of CRIU's command line, for an engine.
     :param descriptors: what these words name.
 
-    CRIU starts at once; ``wait_ready`` returns when all that is left before the freeze is the word of ``freeze``, ``wait_complete`` when the
-    images are complete and the tree is frozen; ``resume`` makes the applications go on, at any time.
+    CRIU starts at once; ``wait_ready`` returns when CRIU waits for ``freeze``, ``wait_complete`` when the images are complete and
+    the tree is frozen; ``resume`` makes the application go on, at any time.
     """
 
     def __init__(self, unit, findings, directory, words=(), descriptors=()):
@@ -66,14 +66,14 @@ class Dump:
         self._await(_READY, deadline)
 
     def freeze(self):
-        """Have the tree frozen and dumped."""
+        """Tell CRIU to freeze and dump the tree."""
         self._frozen_until = time.monotonic() + _HELD
         os.write(self._pipes[_FREEZE], b"freeze\n")
 
     def wait_complete(self, deadline):
-        """Wait for complete images; see `wait_ready`.
+        """Wait for complete images; parameter and errors as of `wait_ready`.
 
-        From here on the kernel holds the tree as well: one that went on because CRIU has ended would not be what its image says.
+        From here on the cgroup freezer holds the tree as well: if CRIU ended, the tree would run on and leave its image behind.
         """
         self._await(_DUMPED, deadline)
         self.unit.freeze()
@@ -93,13 +93,15 @@ class Dump:
             time.sleep(0.005)
 
     def check(self):
-        """:raises KupError: the tree may have gone on before it was held; the images are not its state any more."""
+        """:raises KupError: the tree may have run since the dump; the images are not its state any more."""
         if self.ended:
             raise KupError(
-                f"CRIU ended before the jump, with {self.unit.name} frozen; {self.directory}/dump.log may tell why."
+                f"CRIU ended before the kexec, with {self.unit.name} frozen; {self.directory}/dump.log may tell why."
             )
         if time.monotonic() > self._frozen_until:
-            raise KupError(f"{self.unit.name} was frozen for more than {_HELD} s, and is not to be for longer.")
+            raise KupError(
+                f"{self.unit.name} was frozen for more than {_HELD} s, the longest time that is allowed; look for a slow disk."
+            )
 
     @property
     def ended(self):
@@ -108,21 +110,21 @@ class Dump:
 
     @property
     def killed(self):
-        """Whether CRIU has ended, and not by itself."""
+        """Whether CRIU was killed."""
         return (self._process.poll() or 0) < 0
 
     def resume(self):
         """Make CRIU undo its work on the tree; wait until it runs again.
 
-        One that is in the middle of its work is not ended: it alone can take its hands off the tree. It finds nobody to ask then,
-        and does the same (files/node/switch/action-script).
+        A CRIU in the middle of its work is not killed: it alone can remove its code from the tree. Its action script finds no pipe to
+        ask then, and makes it resume the tree (files/node/switch/action-script).
         """
-        self._clear_away()  # before the tree may run: who reads from a connection in repair mode gets an error
+        self._clear_away()  # before the tree may run: a read from a connection in repair mode fails
         with contextlib.suppress(OSError):  # the unit may be gone
             self.unit.thaw()
-        with contextlib.suppress(BlockingIOError):  # one that has not begun yet should not begin
+        with contextlib.suppress(BlockingIOError):  # a dump that has not begun should not begin
             os.read(self._pipes[_FREEZE], 64)
-        for pipe in (_FREEZE, _RESUME):  # its hook may outlive it
+        for pipe in (_FREEZE, _RESUME):  # the action script may outlive it
             os.write(self._pipes[pipe], b"go on\n")
         for name in _PIPES:
             with contextlib.suppress(FileNotFoundError):
@@ -132,7 +134,7 @@ class Dump:
         self._clear_away()
 
     def _clear_away(self):
-        """Do what CRIU would have done, if it was killed."""
+        """If CRIU was killed, remove what it left on the tree."""
         if self._listing and self.killed:
             with contextlib.suppress(KupError, OSError):  # the tree is to run in any case
                 self._listing.wait()

@@ -2,11 +2,11 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""The kernel module of engine ``ppp`` (files/kmod): built for a staged kernel, loaded into the running one.
+"""The kernel module of engine ``ppp`` (files/kmod): built for a preserved kernel, loaded into the running one.
 
-One that is installed for a kernel (by DKMS, or by a package of the fleet's operator) is taken as it is, if its version fits.
-Otherwise it is built for the two kernels of an update, not by DKMS, which would go on to build it for every kernel that
-is ever installed, and make apt fail where that fails.
+An installed module of the right version (by DKMS, or by a package of the fleet's operator) is taken as it is. Otherwise the
+module is built for the two kernels of an update. DKMS would also build it for every kernel that is installed later, and make
+apt fail where that fails.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ def installed(release):
         run(["modinfo", "-k", release, "-F", field, NAME], check=False).stdout.strip()
         for field in ("filename", "version")
     )
-    # Where our own source is not there yet, any version may fit.
+    # As long as our own source is not installed, any version may fit.
     return path if path and (not version or version.group(1) == found) else None
 
 
 def packages(releases):
-    """Debian packages that a build for those of the kernels ``releases`` lacks for which no module is installed."""
+    """Debian packages that are missing to build the module for those kernels of ``releases`` that have none installed."""
     building = [release for release in releases if not installed(release)]
     missing = [f"linux-headers-{release}" for release in building if not headers(release)]
     return missing + (["make"] if building and not shutil.which("make") else [])
 
 
 def provide(release, directory):
-    """Have the module for kernel ``release`` in ``directory``; returns whether anything was written.
+    """Provide the module for kernel ``release`` in ``directory``; returns whether anything was written.
 
-    :raises KupError: it has to be built, and cannot be.
+    :raises KupError: the module has to be built, and the build fails.
     """
     digest = hashlib.sha256(release.encode())
     for name in sorted(os.listdir(SOURCE)):
@@ -83,9 +83,9 @@ def _build(release, path):
 
 
 def load(directory):
-    """Load the running kernel's module, as it is in ``directory``, in place of one that may be there.
+    """Load the module in ``directory`` into the running kernel, in place of a loaded one.
 
-    :raises KupError: the kernel refuses it, or the one that is there holds memory.
+    :raises KupError: the kernel refuses it, or the loaded module holds frames.
     """
     unload()
     run(["insmod", f"{directory}/{NAME}.ko"])
@@ -94,7 +94,7 @@ def load(directory):
 def unload():
     """Unload the module.
 
-    :raises KupError: it holds memory.
+    :raises KupError: it holds frames.
     """
     if os.path.exists(DEVICE):
         run(["rmmod", NAME])

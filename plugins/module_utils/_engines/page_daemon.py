@@ -2,7 +2,7 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""The page daemon (files/paged): as CRIU's page server, and as who speaks to the kernel module."""
+"""The page daemon (files/paged): CRIU's page server, and the program that calls the kernel module."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SO_SNDBUFFORCE = 32  # not in Python's module: beyond net.core.wmem_max, for ro
 
 
 def runs():
-    """Whether it is installed, and for this machine."""
+    """Whether the page daemon is installed, for this machine."""
     try:
         return run([PROGRAM], check=False).returncode == _USAGE
     except (KupError, OSError):
@@ -32,9 +32,9 @@ def runs():
 
 
 def ask(*words):
-    """What ``paged WORDS`` says, a dict.
+    """Run ``paged WORDS``; returns what it prints, a dict.
 
-    :raises KupError: it has failed.
+    :raises KupError: it failed.
     """
     return json.loads(run([PROGRAM, *words]).stdout)
 
@@ -69,10 +69,10 @@ class Server:
         self._theirs.close()
 
     def finish(self, word=""):
-        """Wait for the end; returns what the program says of itself, a dict.
+        """Wait for the end of the program; returns what it prints, a dict.
 
         :param word: for its standard input.
-        :raises KupError: it has failed.
+        :raises KupError: it failed or takes too long.
         """
         self.connected()
         try:
@@ -86,7 +86,7 @@ class Server:
         return json.loads(said)
 
     def end(self):
-        """End it, whatever it does."""
+        """Kill the program if it still runs."""
         self.connected()
         if self._process.poll() is None:
             self._process.kill()
@@ -94,7 +94,7 @@ class Server:
 
 
 def with_cause(server, sentence):
-    """A `KupError` of ``sentence`` and what the page daemon complains of: either can be the other's consequence."""
+    """A `KupError` of ``sentence`` and the page daemon's complaint: either can be the cause of the other."""
     try:
         server.finish()
     except KupError as cause:

@@ -32,9 +32,9 @@ from .page_server import ON_DEMAND, PageServerCheckpoint
 _FEATURE = "mem_dirty_track"
 _LAZY_FEATURE = "uffd-noncoop"
 _OLDEST_LAZY = (6, 12)  # KUP_PPP_FILL
-# From so much memory on, a unit gets it when it needs it: less is back in a tenth of a second, and then all of it.
+# A unit with so much memory or more gets each page when it needs it: less memory is bound as a whole in a tenth of a second.
 _MUCH = 256 << 20
-# Page tables of so much memory in small pages are gone through in a few milliseconds.
+# A walk over the page tables of so much memory in small pages takes a few milliseconds.
 _SMALL = 256 << 20
 _HUGE_FIELDS = ("AnonHugePages", "ShmemPmdMapped", "FilePmdMapped")  # of /proc/PID/smaps_rollup
 _INVENTORY_MAGIC = 0x58313116  # criu/include/magic.h

@@ -2,7 +2,7 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""Is another round of copying worth it, while the application serves and writes?"""
+"""The rounds of copying while the application serves and writes, and the decision for another one."""
 
 from __future__ import annotations
 

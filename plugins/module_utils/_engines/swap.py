@@ -2,7 +2,7 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""Pages that are swapped out, for an engine that keeps pages where they are: they have to come in before the freeze."""
+"""Swapped-out pages. An engine that leaves pages in their frames needs them in memory before the freeze."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def bring_in(unit):
         raise Blocked(found)
     left, before = _bytes(unit), None
     found = left > 0
-    # What comes in may take the place of something else, once.
+    # Pages that come in may push other pages out, which come in the next time.
     while left and (before is None or left < before):
         for process in unit.processes:
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended
@@ -62,8 +62,8 @@ def check(unit):
 
 
 def _bytes(unit):
-    """What is swapped out, counted once where processes share it."""
-    # To look at a process costs a walk over its page tables.
+    """Bytes that are swapped out; what processes share is counted once."""
+    # smaps_rollup costs a walk over the page tables of the process.
     some = [process for process in unit.processes if process.size("VmSwap")]
     return sum(node_memory.sizes(read_text(f"{process.path}/smaps_rollup", "")).get("SwapPss", 0) for process in some)
 

@@ -2,7 +2,7 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""The drivers that a device hangs on, from sysfs."""
+"""The drivers that a device depends on, from sysfs."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""Where a directory is going to be that need not exist yet, and whether it is there again after a kernel switch."""
+"""The file system of a directory that need not exist yet, and whether the next boot has it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class FileSystem:
 def of(path):
     """The `FileSystem` that has ``existing(path)``, or will."""
     columns = ["--noheadings", "--raw", "--output", "TARGET,SOURCE,FSTYPE"]
-    # Of several that are mounted one on the other, the last is what is seen.
+    # Of several file systems mounted on each other, the last is visible.
     return FileSystem(*run(["findmnt", *columns, "--target", existing(path)]).stdout.splitlines()[-1].split())
 
 
@@ -51,7 +51,7 @@ def why_lost(path):
 
 
 def in_memory(path):
-    """Whether ``path`` is, or would be, in memory that outlives kexec and nothing else."""
+    """Whether ``path`` is, or would be, in memory that survives kexec but no power cut."""
     return of(path).source.startswith("/dev/pmem")
 
 

@@ -12,8 +12,8 @@ import re
 from .._files import read_text
 from .processes import CGROUPS
 
-# Above the one the OOM killer comes if nothing can be reclaimed, above the other who allocates is throttled: both would happen to an
-# application that serves, and is charged, while its pages come in.
+# Above memory.max the OOM killer comes if nothing can be reclaimed, above memory.high allocations are throttled. Both would hit an
+# application that serves while its pages come in, because it is charged for them.
 _LIMITS = ("memory.max", "memory.high")
 
 
@@ -23,7 +23,7 @@ def sizes(text):
 
 
 def available():
-    """Bytes that can be had on this node without swapping."""
+    """Bytes that this node can allocate without swapping."""
     return sizes(read_text("/proc/meminfo"))["MemAvailable"]
 
 
@@ -44,7 +44,7 @@ def _limits(cgroup):
 
 
 def _kept(cgroup):
-    """Bytes of the group that cannot make room by being dropped: all but the cache of files."""
+    """Bytes of the group that the kernel cannot reclaim by dropping them: all but the page cache."""
     stat = dict(line.split() for line in read_text(f"{CGROUPS}{cgroup}/memory.stat", "").splitlines())
     cache = sum(int(stat.get(name, 0)) for name in ("active_file", "inactive_file"))
     return int(read_text(f"{CGROUPS}{cgroup}/memory.current", "0")) - cache

@@ -2,10 +2,10 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""What the saved connections need of the network, so that the next boot can give it before udev and any manager do.
+"""The addresses and routes that saved connections need, so that the next boot has them before udev and a network manager.
 
-A network manager comes seconds later and finds the same addresses on the same interface; it takes them over. What is
-not a plain card (bonds, VLANs, bridges) is left to it, and the restore waits for it.
+A network manager starts seconds later, finds the same addresses on the same interface and takes them over. It alone sets up
+bonds, VLANs and bridges; a restore that needs one waits for it.
 """
 
 from __future__ import annotations

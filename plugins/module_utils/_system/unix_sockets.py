@@ -2,7 +2,7 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""Unix sockets and who is at their other end, from ss(8) (sock_diag: /proc/net/unix does not tell peers)."""
+"""Unix sockets and their peers, from ss(8) (sock_diag: /proc/net/unix does not tell peers)."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""Judge whether the applications are as good as before: states, answers and their own numbers."""
+"""The health gate: are the applications as good as before, by their states, answers and own numbers?"""
 
 from __future__ import annotations
 
@@ -96,11 +96,11 @@ def _numbers(numbers):
 
 
 def started_anew(unit):
-    """Whether a `Unit` on probation has ended since its restore, and nobody asked for that."""
+    """Whether a `Unit` on probation has ended by itself since its restore."""
     restored = read_text(f"{RUN}/{unit.name}.pid", "").strip()
     if not restored or restored == str(unit.main_pid) or record.load()["PHASE"] != "probation":
         return False
-    # A person who starts it again begins a new count.
+    # A manual restart sets the count back, and does not fail the gate.
     return unit.properties["NRestarts"] != "0" or unit.properties["ActiveState"] == "failed"
 
 
@@ -119,7 +119,7 @@ def _unit(name):
             f"Memory of {unit.name} could not be brought in; 'journalctl --unit={pending_memory.service(unit.name)}' says why."
         ]
     if started_anew(unit):
-        return [f"{unit.name} ended after its restore and was started anew: it has nothing in memory of what it had."]
+        return [f"{unit.name} ended after its restore and was started anew: its state in memory is lost."]
     if unit.main_pid not in [process.pid for process in unit.processes]:
         return [f"{unit.name} has main process {unit.main_pid}, which is not in its control group {unit.cgroup}."]
     return []

@@ -2,7 +2,7 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""What a node is and can, for a person or a playbook to look at."""
+"""Facts about a node, for a person or a playbook."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""One operation on a node at a time, whoever asks: a controller, the deadline, a person."""
+"""The node's lock: one operation at a time, of a controller, the deadline or a person."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .._paths import RUN
 def exclusive():
     """Hold the node's lock.
 
-    :raises KupError: somebody else holds it.
+    :raises KupError: another operation holds it.
     """
     make_directory(RUN)
     descriptor = os.open(f"{RUN}/lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -2,11 +2,11 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""The nft table that holds an application's packets while nobody can answer them.
+"""The network lock: an nft table that drops an application's packets while the application cannot answer.
 
-From just before the freeze until the restore is done, here and in the next boot before its network comes up: without it
-the first retransmission of a client meets a kernel that knows no such connection and answers with a reset. A packet that
-is dropped is sent again by its peer.
+It is in force from just before the freeze until the restore is done, in the next boot before its network comes up. Without it
+the first retransmission of a client would reach a kernel without that connection, which answers with a reset. The peer sends a
+dropped packet again.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ TABLE = "inet kup"
 
 
 def ruleset(sockets):
-    """Text for ``nft -f`` that holds everything of ``sockets`` (list of `sockets.Socket`).
+    """Text for ``nft -f`` that drops all packets of ``sockets`` (list of `sockets.Socket`).
 
-    Servers are held by port, so that new clients wait as well; connections to elsewhere by both endpoints.
+    Rules for servers name the port, so that new clients wait as well; rules for outgoing connections name both endpoints.
     """
     ports = {(socket.protocol[:3], socket.local[1]) for socket in sockets if socket.listening}
     pairs = {
@@ -50,17 +50,17 @@ def _match(family, protocol, source, destination):
 
 
 def _chain(hook, rules):
-    # Before the node's own filter (priority 0), so that nothing can reject what is to be held.
+    # Before the node's own filter (priority 0), so that nothing can reject a packet instead.
     head = f"\tchain {hook} {{\n\t\ttype filter hook {hook} priority -200; policy accept;\n"
     mark = f"\t\tmeta mark {SOCKET_MARK:#x} accept\n"
     return head + mark + "".join(f"\t\t{rule}\n" for rule in rules) + "\t}\n"
 
 
 def apply(text):
-    """Hold from now on."""
+    """Apply the lock of this `ruleset`."""
     run(["nft", "-f", "-"], stdin=text)
 
 
 def release():
-    """Let packets pass again; no error if none are held."""
+    """Let packets pass again; no error without a lock."""
     run(["nft", "delete", "table", *TABLE.split()], check=False)

@@ -38,7 +38,7 @@ PHASES = {
     "failed": (False, "no restore worked, the units were started fresh, the images are kept; a boot does nothing"),
 }
 
-#: Phases with a way back while the old kernel is preserved: the one that a node or a rollout leaves, and all that a person may.
+#: Phases with a way back while the old kernel is preserved: for the node itself or a rollout, and for a person.
 UNDECIDED = ("probation",)
 RETURNABLE = ("probation", "committed")
 
@@ -69,7 +69,7 @@ _KEYS = (
     "STARTED",
 )
 
-#: Seconds for which a run that called a module keeps others away; longer than any step in which it does not call.
+#: Seconds for which a run excludes others after each call of a module; longer than any step without a call.
 LEASE = 180
 
 
@@ -149,7 +149,7 @@ def save(record):
 
 
 def one_line(reason):
-    """``reason`` as the record can hold it: the shell that writes it again knows no quoting but one pair of quotes."""
+    """``reason`` on one line without single quotes: the shell code that rewrites the record knows one pair of quotes only."""
     return " ".join(reason.replace("'", '"').split())
 
 

@@ -2,7 +2,7 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""The chain of a switch as seen from Ansible: start it on the node and let it run, then tell what came of it."""
+"""The switch service as seen from Ansible: start it on the node, let it run alone, and report its result."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def go_back(reason, owner="", committed=False):
 
     :param owner: the run that asks; a node that another run works on is refused.
     :param committed: also from a kernel that is not on probation any more.
-    :raises KupError: there is no way back, or somebody else is at work on the node.
+    :raises KupError: there is no way back, or another operation is under way on the node.
     """
     if _goes_back():
         return
@@ -57,17 +57,17 @@ def go_back(reason, owner="", committed=False):
 
 
 def _goes_back():
-    """Whether the node has begun by itself: its own watch, or its deadline, was first, and holds the lock."""
+    """Whether the node has begun by itself, by its watch or its deadline, which holds the node's lock then."""
     done = run(["systemctl", "is-active", unit_names.FALLBACK, unit_names.DEADLINE], check=False)
     return not {"active", "activating"}.isdisjoint(done.stdout.split())
 
 
 def status():
-    """What came of the last switch of this node.
+    """The result of the last switch of this node.
 
     :returns: dict with ``record`` (see `record.Record.as_dict`), ``boot_id``, ``kernel``, ``timeline`` (list of
-        events), ``phases`` and ``outage_s`` of the last freeze (seconds), ``bytes`` (of images), ``memory`` (unit → what its engine tells) and ``units`` (dicts
-        with ``unit``, ``state`` and ``main_pid``).
+        events), ``phases`` and ``outage_s`` of the last freeze (seconds), ``bytes`` (of images), ``memory`` (unit →
+        statistics of its engine) and ``units`` (dicts with ``unit``, ``state`` and ``main_pid``).
     """
     record = records.load()
     boot = timeline.boot_id()

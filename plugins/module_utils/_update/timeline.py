@@ -2,7 +2,7 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""When what happened: lines "event seconds boot-id" in a file that both the library and the shell append to."""
+"""The timeline of a switch: lines "event seconds boot-id" in a file to which both the library and the shell append."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def events():
     """All events so far, oldest first: list of {"event", "at" (seconds since the epoch), "boot"}.
 
     Clocks of two boots are joined by the hardware clock, which has whole seconds: a difference across a kexec is
-    uncertain by one second. Of what was written right before a power cut there may be zeros, or a part: left out.
+    uncertain by one second. Lines of zeros and partial lines, which a power cut leaves, are skipped.
     """
     lines = map(_LINE.fullmatch, read_text(TIMELINE, "").replace("\0", "").splitlines())
     found = [{"event": line[1], "at": float(line[2]), "boot": line[3]} for line in lines if line]
@@ -62,9 +62,9 @@ _PHASES = {
     "early_boot_s": ("user-space", "restore-start"),
     "restore_s": ("restore-start", "restore-end"),
     "open_s": ("restore-end", "open"),
-    # of the restore, for frames that were kept
+    # part of the restore, with recorded frames
     "bind_s": ("created", "bound"),
-    # after the outage: what is restored on demand, and what kept the frames whole for a fallback
+    # after the outage: lazy pages, and frames that were held whole for a fallback
     "drain_s": ("open", "drained"),
     "release_s": ("open", "released"),
 }
@@ -72,7 +72,7 @@ _PHASES = {
 
 def phases(events):
     """Seconds of each phase of the last switch: dict with the keys of `_PHASES` that ``events`` cover."""
-    at = _last_chain(events)
+    at = _last_switch(events)
     return {
         phase: round(max(at[end] - at[begin], 0.0), 3)
         for phase, (begin, end) in _PHASES.items()
@@ -81,13 +81,13 @@ def phases(events):
 
 
 def outage(events):
-    """Seconds from the last freeze until packets flowed again; None if there was none or they do not flow yet."""
-    at = _last_chain(events)
+    """Seconds from the last freeze until the network lock was released; None without a freeze, or before the release."""
+    at = _last_switch(events)
     end = at.get("open", at.get("given-up"))
     return None if end is None else round(max(end - at["freeze"], 0.0), 3)
 
 
-def _last_chain(events):
+def _last_switch(events):
     """Times of the events from the last freeze on: dict event → seconds, the last where there are several."""
     freeze = max((event for event in events if event["event"] == "freeze"), key=lambda e: e["at"], default=None)
     if freeze is None:

@@ -2,7 +2,7 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""The node's own judge while a kernel is on probation: the gate's checks again and again, until somebody commits or it goes back."""
+"""The watch: the node repeats the gate's checks while a kernel is on probation, and goes back by itself if they fail."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _TRIES = 20  # each may freeze the applications, and fail
 _COUNT = RUN + "/watch"
 
 
-def keep(checks):
-    """Write down what is to be watched: a dict with the keys `KINDS`, a list each."""
+def save(checks):
+    """Save the checks of the watch: a dict with the keys `KINDS`, a list each."""
     make_directory(STATE)
     write_file(CHECKS, json.dumps({kind: checks[kind] for kind in KINDS}))
 
 
 def look():
-    """Judge once. What has failed several times in a row makes the node go back."""
+    """Run the checks once. Several failures in a row make the node go back."""
     record = records.load()
     checks = json.loads(read_text(CHECKS, "null"))
     if (
@@ -42,7 +42,7 @@ def look():
         or not checks
     ):
         return
-    # How far a number may drop is the gate's affair, once: on a probation of hours an application may forget what it likes.
+    # The gate judges once how far a number may drop. On a probation of hours an application may drop entries for its own reasons.
     numbers = [{**number, "at_least": 0.0} for number in checks["numbers"]]
     failures, _numbers = gate.judge(**{**checks, "numbers": numbers})
     times = int(read_text(_COUNT, "0")) + 1 if failures else 0
@@ -50,5 +50,5 @@ def look():
     if times and times % _IN_A_ROW == 0 and times <= _IN_A_ROW * _TRIES:
         try:
             service.go_back(f"its own checks failed {times} times in a row: {' '.join(failures)}")
-        except KupError as error:  # somebody else may be at work on the node, and the next time comes soon
+        except KupError as error:  # another operation may be under way; the next run comes soon
             sys.stderr.write(f"kup: {error}\n")

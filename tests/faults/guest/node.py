@@ -78,7 +78,7 @@ def stage(engine, kernel, watch_interval):
             "WATCH_INTERVAL": watch_interval,
         }
         staging.stage(kernel, [UNIT], settings, initramfs="auto", owner=OWNER)
-        watch.keep(CHECKS)
+        watch.save(CHECKS)
 
 
 def prepare(engine, watch_interval):

@@ -27,7 +27,7 @@ def _went_back(tmp_path, monkeypatch):
 
 
 def keep(*argv, **more):
-    watch.keep({**CHECKS, "commands": [{"argv": list(argv)}] if argv else [], **more})
+    watch.save({**CHECKS, "commands": [{"argv": list(argv)}] if argv else [], **more})
 
 
 def look(times):
