@@ -2,7 +2,7 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""A distribution's bzImage: its setup header, and the kernel that is compressed in it.
+"""A distribution's bzImage: its setup header, and the compressed kernel in it.
 
 Offsets are those of the boot protocol (Documentation/arch/x86/boot.rst).
 """
@@ -64,7 +64,7 @@ class BzImage:
 
     @property
     def release(self):
-        """As ``uname -r`` says it."""
+        """The release, as ``uname -r`` prints it."""
         return self.version.split(" ", 1)[0]
 
     @property

@@ -5,9 +5,9 @@
 """A patched kernel as a file that kexec boots.
 
 It is a bzImage again: the distribution's own setup part, and behind it, in place of the decompressor, the code of
-files/stub/boot.c, the kernel's relocations, and the kernel itself, unpacked and patched. So the ordinary loaders take it
-as it is, kexec_load and kexec_file_load, with everything that they hand over (EFI, ACPI, memory map), and KASLR is done
-where it always is: at each start, by the image's own code.
+files/stub/boot.c, the kernel's relocations, and the kernel itself, unpacked and patched. So kexec_load and
+kexec_file_load take it like any other, and hand over what they always do (EFI, ACPI, memory map). KASLR happens as always at
+each start, by the image's own code.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LOWEST = 16 << 20
 
 @dataclass(frozen=True)
 class Kernel:
-    """An image that was read and found fit to be patched."""
+    """An image that was read and can be patched."""
 
     digest: str  # SHA-256 of the file
     image: bzimage.BzImage
@@ -58,7 +58,7 @@ def read(path):
 
 
 def describe(kernel):
-    """What a person wants to know of a kernel, as a dict of plain values."""
+    """Facts about a kernel for a person, as a dict of plain values."""
     image, vmlinux, place = kernel.image, kernel.vmlinux, kernel.place
     return {
         "release": image.release,
@@ -100,17 +100,17 @@ def build(kernel):
 
 
 def cached_path(kernel, cache):
-    """Where the patched ``kernel`` lies in the directory ``cache``: the name says what it is made of, image and code."""
+    """Path of the patched ``kernel`` in the directory ``cache``; its name depends on the image and on the code."""
     return f"{cache}/{kernel.digest[:32]}-{code_digest()}"
 
 
 def code_digest():
-    """What identifies the code that is put into an image."""
+    """A digest of the code that is put into an image."""
     return hashlib.sha256(stub.BOOT + stub.RESERVE).hexdigest()[:16]
 
 
 def is_cached(path):
-    """Whether the patched image at ``path`` is there, and as it was written: a kernel is not started on trust in a name."""
+    """Whether the patched image at ``path`` exists and is as it was written, by its digest."""
     return os.path.exists(path) and read_text(f"{path}.sha256") == hashlib.sha256(_content(path)).hexdigest()
 
 

@@ -12,7 +12,7 @@ to 6.3   offsets, relative base, number, names, markers, (6.1.y, 6.2: order of n
 7.0      no relative base: an offset counts from its own place
 ======== =====================================================================================================
 
-There are no symbols for the tables themselves: they are found by what they must contain.
+No symbols name the tables themselves: they are found by their necessary content.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""Put the reservation into a kernel: one call redirected, one piece of code in memory behind the kernel that is free.
+"""Add the reservation to a kernel: redirect one call, and put a piece of code into free memory behind the kernel.
 
-The code is files/stub/entry.c. It is called in place of ``e820__memblock_setup``: there the kernel knows its memory, and
-has not yet taken any of it. Where there are frames to keep it redirects, if it was told where they are, the calls for struct pages
-of reserved memory, which the kernel initialises one by one: a kernel that keeps its own is as right, and slower.
+The code is files/stub/entry.c. It is called in place of ``e820__memblock_setup``: at that point the kernel knows its memory, and has
+allocated none of it. If there are recorded frames, the code also redirects the calls that initialise struct pages of reserved memory
+one by one. Without that redirection (a kernel whose calls are not as expected) the kernel is as correct, and slower.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PAGE = 4096
 _LARGE_PAGE = 2 << 20
 
 _MAGIC = b"KUPstub1"
-# struct parameters of entry.c: what the first fields hold, in their order; how many distances there are, and where the code begins.
+# struct parameters of entry.c: the symbols of the first fields in their order, the number of distances, the offset of the code.
 _SYMBOLS = (HOOKED, "memblock", "page_offset_base", "phys_base", "boot_command_line")
 _DISTANCES = 10
 _ENTRY = 56
@@ -46,12 +46,12 @@ _LAYOUTS = {
 
 @dataclass(frozen=True)
 class Place:
-    """Where the reservation goes in one kernel: virtual addresses as linked.
+    """The places of the reservation in one kernel: virtual addresses as linked.
 
     :ivar call: of the call instruction in ``setup_arch``.
     :ivar room: of the free memory for the code.
     :ivar room_size: its bytes.
-    :ivar initialiser: name of who initialises struct pages of reserved memory, if its calls can be redirected.
+    :ivar initialiser: name of the function that initialises struct pages of reserved memory; empty: its calls stay.
     :ivar initialiser_calls: of these call instructions, one or two.
     """
 
@@ -155,7 +155,7 @@ def _find_call(vmlinux, symbols):
 
 
 def _find_initialiser(vmlinux, symbols):
-    """(name, addresses of its calls) of who initialises struct pages of reserved memory; ("", ()) if not exactly as expected."""
+    """Name and call addresses of the function that initialises struct pages of reserved memory; ("", ()) if unlike expected."""
     names = [name for name in _INITIALISERS if name in symbols]
     size, _members = btf_types.layouts(vmlinux.btf, ["page"]).get("page", (0, {}))
     if len(names) != 1 or size != _STRUCT_PAGE or _VMEMMAP not in symbols or _INITIALISERS_CALLER not in symbols:

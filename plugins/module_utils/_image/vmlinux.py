@@ -2,7 +2,7 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""The unpacked kernel: an ELF file with its relocations behind it, laid out as it lies in memory."""
+"""The unpacked kernel: an ELF file with its relocations behind it, laid out as in memory."""
 
 from __future__ import annotations
 

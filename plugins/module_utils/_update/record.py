@@ -6,7 +6,7 @@
 
 The file has the format of os-release(5), ``KEY=value`` lines with shell quoting, because its readers are this
 library *and* the shell that decides early in the boot (files/node/), behind a first line ``# SHA256`` of all the others. It
-is only ever replaced as a whole, and there are two of it: where a bit of the first is not what was written, the second counts.
+is only ever replaced as a whole. A copy of it counts if the sum of the first is wrong.
 
 What each phase means, and what the next boot does on finding it, is `PHASES`; files/node acts on the same words.
 """
@@ -143,7 +143,7 @@ def save(record):
     """Replace the node's record, durably."""
     make_directory(os.path.dirname(RECORD))
     text = sealed("".join(f"{key}={shlex.quote(record[key])}\n" for key in _KEYS if record[key]))
-    # Both durably: a jump forgets what has not come to the disk, and an older copy would be a right one.
+    # Both durably: kexec loses what is not on disk yet, and an older copy would have a right sum.
     write_file(RECORD_COPY, text)
     write_file(RECORD, text)
 
