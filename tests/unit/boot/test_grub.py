@@ -41,7 +41,7 @@ def node(monkeypatch, tmp_path):
         return subprocess.CompletedProcess(argv, 0, said, "")
 
     monkeypatch.setattr(grub, "run", run)
-    monkeypatch.setattr(grub, "_settle", lambda: found.asked.append("settled"))
+    monkeypatch.setattr(grub, "_flush", lambda: found.asked.append("settled"))
     monkeypatch.setattr(grub, "_CONFIGURATION", str(tmp_path / "grub.cfg"))
     monkeypatch.setattr(grub, "_PIN", str(found.pin))
     configure()

@@ -235,3 +235,16 @@ def test_a_unit_that_was_started_anew(unit, monkeypatch):
 def test_a_unit_whose_main_process_is_elsewhere(unit):
     unit.processes = [types.SimpleNamespace(pid=900)]
     assert "main process 812, which is not in its control group" in failures_of_unit()[0]
+
+
+def test_units_that_lost_state_are_named(monkeypatch):
+    lost, anew = set(), set()
+    monkeypatch.setattr(gate, "Unit", lambda name: types.SimpleNamespace(name=name))
+    monkeypatch.setattr(gate.pending_memory, "lost", lost.__contains__)
+    monkeypatch.setattr(gate, "started_anew", lambda unit: unit.name in anew)
+    both = record.Record(UNITS="a.service b.service")
+    assert gate.lost_state(both) == []
+    lost.add("a.service")
+    assert gate.lost_state(both) == ["a.service"]
+    anew.add("b.service")
+    assert gate.lost_state(both) == ["a.service", "b.service"]

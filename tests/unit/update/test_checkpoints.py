@@ -1,0 +1,141 @@
+# Copyright (c) 2026, the kup.fleet authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Checkpoints of several units: what is done to all before the next step begins, and what is refused."""
+
+import types
+
+import pytest
+
+from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._update import checkpoints, disk_checkpoint, network_lock
+
+
+@pytest.fixture
+def created(node, record):
+    found = checkpoints.create(record, "fake", 3)
+    node.events.clear()
+    return found
+
+
+def listener(waiting=0):
+    return types.SimpleNamespace(
+        protocol="tcp",
+        local=("0.0.0.0", 11211),
+        remote=("0.0.0.0", 0),
+        listening=True,
+        connected=False,
+        waiting=waiting,
+    )
+
+
+def test_each_unit_has_a_directory_of_its_own(node, record, created):
+    root = f"{record['IMAGES']}/{record['ID']}"
+    assert [each.directory for each in created] == [f"{root}/3-a.service", f"{root}/3-b.service"]
+
+
+def test_images_of_an_earlier_attempt_are_removed(node, record, created):
+    for each in created:
+        (node.directory / each.directory).mkdir(parents=True)
+        (node.directory / each.directory / "pages-1.img").touch()
+    checkpoints.create(record, "fake", 3)
+    assert not any((node.directory / each.directory).exists() for each in created)
+
+
+def test_every_unit_is_examined(node, record):
+    checkpoints.create(record, "fake", 1)
+    assert node.events == ["examine a", "examine b"]
+
+
+def test_a_unit_that_cannot_be_moved_is_refused(node, record):
+    node.unfit = {"b.service"}
+    with pytest.raises(KupError, match=r"b\.service has a device open"):
+        checkpoints.create(record, "fake", 1)
+
+
+def test_a_unit_that_has_ended_is_refused(node, record):
+    node.inactive = {"b.service"}
+    with pytest.raises(KupError, match=r"b\.service is failed, expected active"):
+        checkpoints.create(record, "fake", 1)
+
+
+def test_copying_examines_again_what_had_time_to_change(node, created):
+    node.takes_time, node.unfit = True, {"a.service"}
+    with pytest.raises(KupError, match="device open"):
+        checkpoints.pre_copy(created)
+    assert node.in_order("pre-copy 3-a", "pre-copy 3-b", "examine a")
+
+
+def test_what_took_no_time_is_not_examined_again(node, created):
+    checkpoints.pre_copy(created)
+    assert node.events == ["pre-copy 3-a", "pre-copy 3-b"]
+
+
+def test_no_dump_starts_before_all_copies_are_made_and_no_last_look_before_all_are_ready(node, created):
+    checkpoints.start(created)
+    assert node.events == [
+        f"{step} 3-{unit}" for step in ("pre-copy again", "start", "ready", "before freeze") for unit in "ab"
+    ]
+
+
+def test_the_network_lock_holds_the_sockets_of_all_units(node, created, monkeypatch):
+    applied = []
+    monkeypatch.setattr(network_lock, "apply", applied.append)
+    created[0].findings.sockets = [listener()]
+    created[1].findings.sockets = [
+        types.SimpleNamespace(**{**vars(listener()), "local": ("::", 53), "protocol": "udp"})
+    ]
+    checkpoints.freeze(created)
+    assert "tcp dport 11211 drop" in applied[0]
+    assert "udp dport 53 drop" in applied[0]
+
+
+def test_connections_that_wait_at_a_listener_are_accepted_before_the_freeze(node, created, monkeypatch):
+    queue = [listener(2), listener(1), listener(0)]
+    monkeypatch.setattr(
+        checkpoints.inet_sockets, "of_process", lambda process: [queue.pop(0) if len(queue) > 1 else queue[0]]
+    )
+    checkpoints.freeze(created)
+    assert len(queue) == 1
+    assert node.in_order("lock packets", "freeze 3-a")
+
+
+def test_an_application_that_does_not_accept_is_frozen_nevertheless(node, created, monkeypatch):
+    monkeypatch.setattr(checkpoints, "_ACCEPTING", 0.02)
+    node.sockets = [listener(1)]
+    checkpoints.freeze(created)
+    assert "complete 3-b" in node.events
+
+
+def test_the_frozen_trees_are_read_anew(node, created, monkeypatch):
+    node.main_pids = {"a.service": 7, "b.service": 9}
+    node.sockets = [listener()]
+    sockets, threads = checkpoints.frozen(created)
+    assert (len(sockets), threads) == (2, [7, 8, 9, 10])
+
+
+@pytest.mark.parametrize("error", [None, KupError("no"), KeyboardInterrupt()])
+def test_after_a_disk_checkpoint_the_applications_run_on(node, record, error):
+    record["PPP_DISK_CHECKPOINT"] = "fake"
+    taken = disk_checkpoint.DiskCheckpoint(record, 1)
+    if error:
+        node.failing["complete 1-b"] = error
+        with pytest.raises(type(error)):
+            taken.take()
+    else:
+        taken.take()
+        assert taken.statistics["a.service"].keys() == {"pages", "paused_s"}
+    assert node.events[-3:] == ["resume 1-a", "resume 1-b", "release packets"]
+
+
+def test_a_disk_checkpoint_is_copied_before_its_freeze_and_ends_connections(node, record):
+    connection = types.SimpleNamespace(
+        protocol="tcp", local=("10.0.0.1", 5), remote=("10.0.0.2", 6), listening=False, connected=True, waiting=0
+    )
+    node.sockets = [listener(), connection]
+    record["PPP_DISK_CHECKPOINT"] = "fake"
+    taken = disk_checkpoint.DiskCheckpoint(record, 1)
+    taken.take()
+    assert not any(each.keeps_connections for each in taken.checkpoints)
+    assert node.in_order("pre-copy 1-b", "freeze 1-a", "plan 1 complete, 2 sockets, threads [100, 101, 100, 101]")

@@ -1,0 +1,77 @@
+# Copyright (c) 2026, the kup.fleet authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What runs on a node without a controller: one operation at a time, and exit codes that tell what is left to do."""
+
+import pytest
+
+from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._update import cli, lock, switch, watch
+from ansible_collections.kup.fleet.plugins.module_utils._update import record as records
+
+
+@pytest.fixture
+def done(node, record, monkeypatch, tmp_path):
+    done = []
+    monkeypatch.setattr(lock, "RUN", str(tmp_path / "run"))
+    monkeypatch.setattr(switch, "depart", lambda *arguments: done.append(arguments[1:]))
+    monkeypatch.setattr(switch, "go_back", lambda *arguments: done.append(arguments))
+    monkeypatch.setattr(watch, "look", lambda: done.append("look"))
+    monkeypatch.setattr(cli.cleanup, "undo", lambda *arguments: done.append(arguments))
+    return done
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (["switch"], ("7.2.1", "switching")),
+        (["fallback", "nobody committed"], ("nobody committed", records.UNDECIDED)),
+        (["return", "it is slow"], ("it is slow", records.RETURNABLE)),
+        (["watch"], "look"),
+        (["undo", "a.service", "/images"], ("a.service", "/images")),
+    ],
+)
+def test_commands(done, arguments, what):
+    assert cli.main(arguments) == 0
+    assert done == [what]
+
+
+@pytest.mark.parametrize("arguments", [[], ["fallback"], ["switch", "now"], ["undo", "a.service"]])
+def test_what_is_no_command(done, arguments, capsys):
+    assert cli.main(arguments) == cli.GIVEN_UP
+    assert "expected 'switch'" in capsys.readouterr().err
+    assert not done
+
+
+@pytest.mark.parametrize("phase", ["probation", "committed", "checkpointing", "switching"])
+def test_only_a_prepared_node_switches(done, record, phase):
+    record["PHASE"] = phase
+    records.save(record)
+    assert cli.main(["switch"]) == cli.GIVEN_UP
+    assert not done
+
+
+@pytest.mark.parametrize("arguments", [["switch"], ["fallback", "x"], ["return", "x"]])
+def test_one_operation_at_a_time(done, arguments, capsys):
+    with lock.exclusive():
+        assert cli.main(arguments) == cli.GIVEN_UP
+    assert not done
+    assert "under way on this node" in capsys.readouterr().err
+    assert cli.main(arguments) == 0
+
+
+@pytest.mark.parametrize("arguments", [["watch"], ["undo", "a.service", "/images"]])
+def test_some_need_no_lock(done, arguments):
+    with lock.exclusive():
+        assert cli.main(arguments) == 0
+    assert done
+
+
+def test_a_switch_that_was_given_up_in_good_order_says_so(done, monkeypatch, capsys):
+    def give_up(*arguments):
+        raise KupError("no room")
+
+    monkeypatch.setattr(switch, "depart", give_up)
+    assert cli.main(["switch"]) == cli.GIVEN_UP
+    assert capsys.readouterr().err == "kup: no room\n"

@@ -1,0 +1,76 @@
+# Copyright (c) 2026, the kup.fleet authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The services that take a node to another kernel: how they are started, and when they are not."""
+
+import types
+
+import pytest
+
+from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._update import lock, service, unit_names
+from ansible_collections.kup.fleet.plugins.module_utils._update import record as records
+
+
+@pytest.fixture
+def started(node, record, monkeypatch, tmp_path):
+    """What was started on a node on probation, whose way-back services are inactive."""
+    started = []
+    monkeypatch.setattr(lock, "RUN", str(tmp_path / "run"))
+    monkeypatch.setattr(service, "start", lambda unit, arguments: started.append((unit, arguments)))
+    monkeypatch.setattr(service, "run", lambda argv, check: types.SimpleNamespace(stdout="inactive\nfailed\n"))
+    node.running.release = "7.2.1"
+    record["PHASE"] = "probation"
+    records.save(record)
+    return started
+
+
+def test_a_node_on_probation_goes_back(started):
+    service.go_back("it is slow")
+    assert started == [(unit_names.FALLBACK, ["fallback", "it is slow"])]
+
+
+def test_a_committed_node_goes_back_only_if_that_is_meant(started, record):
+    record["PHASE"] = "committed"
+    records.save(record)
+    with pytest.raises(KupError, match="no way back"):
+        service.go_back("it is slow")
+    service.go_back("it is slow", committed=True)
+    assert started == [(unit_names.FALLBACK, ["return", "it is slow"])]
+
+
+def test_a_node_that_another_run_works_on_is_left_alone(started, record):
+    records.renew(record, "somebody else")
+    records.save(record)
+    with pytest.raises(KupError, match="somebody else works on this node"):
+        service.go_back("it is slow", owner="me")
+    assert not started
+    service.go_back("it is slow", owner="somebody else")
+    assert started
+
+
+@pytest.mark.parametrize("said", ["active\ninactive\n", "inactive\nactivating\n"])
+def test_a_node_that_goes_back_by_itself_is_not_told_to(started, monkeypatch, said):
+    monkeypatch.setattr(service, "run", lambda argv, check: types.SimpleNamespace(stdout=said))
+    service.go_back("it is slow")
+    assert not started
+
+
+def test_nothing_begins_while_somebody_is_at_work_on_the_node(started):
+    with lock.exclusive(), pytest.raises(KupError, match="under way on this node"):
+        service.go_back("it is slow")
+    assert not started
+
+
+def test_a_switch_needs_nobody_and_cleans_up_after_itself(monkeypatch):
+    called = []
+    monkeypatch.setattr(service, "run", lambda argv, **options: called.append(argv))
+    service.start(unit_names.SWITCH, ["switch"])
+    reset, start = called
+    assert reset == ["systemctl", "reset-failed", "kup-switch.service"]
+    assert start[0] == "systemd-run"
+    # Else the end of the service, or of a CRIU that took too much memory, would end what holds the frozen trees.
+    assert {"--property=KillMode=process", "--property=OOMPolicy=continue", "--unit=kup-switch.service"} <= set(start)
+    assert any(word.startswith("--property=ExecStopPost=/bin/sh ") for word in start)
+    assert start[-1] == "switch"
