@@ -40,9 +40,9 @@ def unit(name, drop_ins=""):
 
 def checkpoint(engine, made, directory):
     settings = {"PPP_BIND": "lazy", "KERNEL_OLD": "6.12", "KERNEL_NEW": "7.2"}
-    part = engine.checkpoint(made, directory, settings)
-    part.findings = types.SimpleNamespace(**FINDINGS)
-    return part
+    checkpoint = engine.checkpoint(made, directory, settings)
+    checkpoint.findings = types.SimpleNamespace(**FINDINGS)
+    return checkpoint
 
 
 def write(monkeypatch, root, watchdogs=("i6300esb",), after="", drop_ins="", interval="10", plain=True):
@@ -56,11 +56,11 @@ def write(monkeypatch, root, watchdogs=("i6300esb",), after="", drop_ins="", int
     monkeypatch.setattr(boot_units, "_on_root", lambda path: True)
     listed = "systemd-udevd.service\nlocal-fs.target\ncryptsetup.target\ndev-sda.mount\nsystemd-journald.service\n"
     monkeypatch.setattr(boot_units, "run", lambda command: types.SimpleNamespace(stdout=listed))
-    parts = [
+    checkpoints = [
         checkpoint(foam.Foam(), unit("cache.service", drop_ins), "/var/lib/kup/images/update/1-cache.service"),
         checkpoint(ppp.Ppp(), unit("store.service"), "/var/lib/kup/images/update/1-store.service"),
     ]
     record = {"RESTORE_TIMEOUT": "120", "COMMIT_TIMEOUT": "900", "WATCH_INTERVAL": interval}
-    plan = boot_plan.Plan(1, parts, record, "TABLE='0x1'\n")
+    plan = boot_plan.Plan(1, checkpoints, record, "TABLE='0x1'\n")
     plan.complete([], [5, 4710])
     return root / "boot/1"

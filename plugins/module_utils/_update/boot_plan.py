@@ -43,10 +43,10 @@ class Plan:
     Nothing is synced here: the record names the plan only after the caller has synced.
     """
 
-    def __init__(self, number, parts, record, frames=""):
+    def __init__(self, number, checkpoints, record, frames=""):
         """Write what can be written while the applications serve.
 
-        :param parts: the checkpoints, as the engines make them.
+        :param checkpoints: one of each unit, as the engine makes them.
         :param record: the `Record`, for the time limits of the restore and the commit.
         :param frames: what the engine has said on loading the kernel.
         """
@@ -55,11 +55,14 @@ class Plan:
         make_directory(self.directory)
         if frames:
             self._put("frames", frames)
-        self._put("resources", "".join(f"{part.unit.name} {_resources(part.unit)}\n" for part in parts))
-        sockets = [socket for part in parts for socket in part.findings.sockets]
+        self._put(
+            "resources",
+            "".join(f"{checkpoint.unit.name} {_resources(checkpoint.unit)}\n" for checkpoint in checkpoints),
+        )
+        sockets = [socket for checkpoint in checkpoints for socket in checkpoint.findings.sockets]
         self._bound = network.bound(sockets)
         network_is_ours = self._put_links(sockets)
-        boot_units.write(self.directory, parts, record, network_is_ours)
+        boot_units.write(self.directory, checkpoints, record, network_is_ours)
 
     def complete(self, sockets, threads):
         """Write the rest, while everything is frozen.

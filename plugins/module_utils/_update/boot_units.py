@@ -37,23 +37,23 @@ _GENERATED = "/run/systemd/generator"
 _NEEDED = ("systemd-remount-fs.service", "local-fs.target", "local-fs-pre.target", "swap.target")
 
 
-def write(directory, parts, record, network_is_ours):
+def write(directory, checkpoints, record, network_is_ours):
     """Write all units of the boot plan in ``directory``.
 
-    :param parts: the checkpoints, as the engines make them.
+    :param checkpoints: one of each unit, as the engine makes them.
     :param record: the `Record`, for the time limits of the restore and the commit.
     :param network_is_ours: the early boot brings up all interfaces of the saved connections.
     """
     restore, pages, probation = (_Folder(f"{directory}/{name}") for name in ("restore", "pages", "probation"))
     others = _early_units()
     _early(restore, others)
-    for part in parts:
-        for name, text in part.services().items():
+    for checkpoint in checkpoints:
+        for name, text in checkpoint.services().items():
             pages.put(name, text)
-        _restored(restore, part, record["RESTORE_TIMEOUT"])
-        if network_is_ours and _on_root(os.path.dirname(part.directory)):
-            _ahead(_Folder(f"{directory}/ahead"), part.unit.name, others)
-    units = " ".join(part.unit.name for part in parts)
+        _restored(restore, checkpoint, record["RESTORE_TIMEOUT"])
+        if network_is_ours and _on_root(os.path.dirname(checkpoint.directory)):
+            _ahead(_Folder(f"{directory}/ahead"), checkpoint.unit.name, others)
+    units = " ".join(checkpoint.unit.name for checkpoint in checkpoints)
     restore.put(
         "kup-restore-done.service", render("kup-restore-done.service", UNITS=units, HEAVIEST=HEAVIEST), _SYSINIT
     )
@@ -109,17 +109,17 @@ def _early(folder, others):
     folder.put("kup-early.service", text, _SYSINIT)
 
 
-def _restored(folder, part, timeout):
-    unit = part.unit
+def _restored(folder, checkpoint, timeout):
+    unit = checkpoint.unit
     pidfile = f"{RUN}/{unit.name}.pid"
     text = render(
         "restored.conf",
         UNIT=unit.name,
-        RESTORE=" ".join(part.restore_command(pidfile)),
+        RESTORE=" ".join(checkpoint.restore_command(pidfile)),
         PIDFILE=pidfile,
         RESTORE_TIMEOUT=timeout,
-        SERVICES=" ".join(part.services()),
-        IMAGES=part.directory,
+        SERVICES=" ".join(checkpoint.services()),
+        IMAGES=checkpoint.directory,
         HEAVIEST=HEAVIEST,
     )
     folder.put(unit.name, restored_text(unit.definition()), _SYSINIT)
@@ -130,7 +130,7 @@ def _restored(folder, part, timeout):
             folder.hide_drop_in(unit.name, os.path.basename(drop_in))
     # The last by name counts.
     folder.put_drop_in(unit.name, "zz-kup-restore.conf", text)
-    for template in part.restored_templates:
+    for template in checkpoint.restored_templates:
         folder.put_drop_in(unit.name, f"zz-kup-{template}", render(template))
 
 

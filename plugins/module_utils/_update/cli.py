@@ -13,7 +13,7 @@ from .._errors import KupError
 from . import lock, switch, watch
 from . import record as records
 
-#: Exit code of a chain that was given up in good order; after any other files/node/switch/clean-up puts things right.
+#: Exit code of a switch that was given up in good order; after any other files/node/switch/clean-up puts things right.
 GIVEN_UP = 3
 
 

@@ -57,7 +57,7 @@ class _Attempt:
         undos.push_undo(network_lock.release)
         undos.push_undo(self._resume)
         undos.push_undo(self._engine.give_up)
-        # First: if this process is killed before the record is right, the switch clean-up (files/node) jumps into a loaded kernel.
+        # First: if this process is killed before the record is right, files/node/switch/clean-up jumps into a loaded kernel.
         undos.push_undo(kexec.unload)
 
     def _resume(self):

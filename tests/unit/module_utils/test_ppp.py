@@ -198,8 +198,8 @@ def test_who_gets_memory_when_it_needs_it(unit_templates, monkeypatch, wanted, m
     monkeypatch.setattr(ppp.command, "check", lambda feature: complaint)
     unit = types.SimpleNamespace(name="cache.service", rss=mib << 20)
     settings = {"PPP_BIND": wanted, "KERNEL_OLD": kernels[0], "KERNEL_NEW": kernels[1]}
-    part = ENGINE.checkpoint(unit, "/images", settings)
-    text = "".join(part.services().values())
+    checkpoint = ENGINE.checkpoint(unit, "/images", settings)
+    text = "".join(checkpoint.services().values())
     assert ("serve --frames" in text) == lazy
     # After a cold start there is nothing to serve, and nobody is to start it again and again.
     assert ("ConditionPathExists=/dev/kup_ppp" in text) == lazy
@@ -249,9 +249,11 @@ def test_soft_dirty_bits_are_cleared_in_the_freeze_where_page_tables_are_small(m
     (tmp_path / "smaps_rollup").write_text(f"10-20 ---p [rollup]\n{lines}")
     unit = types.SimpleNamespace(name="cache.service", rss=0, processes=[process])
     monkeypatch.setattr(ppp, "Unit", lambda name: unit)
-    part = ENGINE.checkpoint(unit, "/images", {"PPP_BIND": "eager", "KERNEL_OLD": "6.12.1", "KERNEL_NEW": "7.2.1"})
-    part.start_server()
-    part.before_freeze()
+    checkpoint = ENGINE.checkpoint(
+        unit, "/images", {"PPP_BIND": "eager", "KERNEL_OLD": "6.12.1", "KERNEL_NEW": "7.2.1"}
+    )
+    checkpoint.start_server()
+    checkpoint.before_freeze()
     assert started == [["record", "--images-dir", "/images", *(["--clear-soft-dirty"] if late else [])]]
     # Else while the application serves.
     assert (tmp_path / "clear_refs").exists() != late
