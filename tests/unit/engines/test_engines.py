@@ -8,6 +8,7 @@ import types
 
 import pytest
 
+from ansible_collections.kup.fleet.plugins.module_utils._blocker import Blocker
 from ansible_collections.kup.fleet.plugins.module_utils._engines import (
     base,
     dump_checkpoint,
@@ -343,7 +344,7 @@ def preserved(monkeypatch, tmp_path):
     place = tmp_path / "7.2.1"
     place.mkdir()
     (place / "staged").write_text("123 456 none\nquiet\n")
-    found = types.SimpleNamespace(done=done, place=place, digest="one", obstacle=None)
+    found = types.SimpleNamespace(done=done, place=place, digest="one", blockers=[])
     monkeypatch.setattr(frames.kexec, "KERNELS", str(tmp_path))
     monkeypatch.setattr(frames.kexec, "unload", lambda: done.append("unload"))
     monkeypatch.setattr(frames, "run", lambda argv, **options: done.append(argv[0]))
@@ -352,7 +353,7 @@ def preserved(monkeypatch, tmp_path):
     monkeypatch.setattr(image, "code_digest", lambda: found.digest)
     monkeypatch.setattr(image, "read", lambda path: "kernel")
     monkeypatch.setattr(image, "describe", lambda kernel: kernel)
-    monkeypatch.setattr(image, "obstacle", lambda described: found.obstacle)
+    monkeypatch.setattr(image, "blockers", lambda described: found.blockers)
     monkeypatch.setattr(image, "write", lambda kernel, path: done.append("written"))
     return found
 
@@ -382,7 +383,7 @@ def test_a_kernel_is_patched_again_by_other_code_or_from_another_image(preserved
 
 
 def test_a_kernel_that_is_not_as_expected_is_not_patched(preserved):
-    preserved.obstacle = "It has no symbols."
+    preserved.blockers = [Blocker("image", "The kernel", "has no symbols", "choose another")]
     with pytest.raises(KupError, match="no symbols"):
         frames.prepare("7.2.1")
     assert not preserved.done
