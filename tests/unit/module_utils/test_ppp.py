@@ -92,7 +92,7 @@ def machine(monkeypatch, tmp_path):
     monkeypatch.setattr(frames.load_window, "ram", lambda: [(0x1000000, 0x40000000)])
     monkeypatch.setattr(frames.load_window, "occupied", lambda window: 0)
     monkeypatch.setattr(frames.load_window, "transient", lambda: [(0x50000000, 0x50002000)])
-    monkeypatch.setattr(frames.kexec, "unload", lambda: None)
+    monkeypatch.setattr(frames.kexec, "unload", lambda: called.append(["unload"]))
     monkeypatch.setattr(frames, "run", called.append)
 
     def ask(*words):
@@ -110,8 +110,9 @@ def machine(monkeypatch, tmp_path):
 
 def test_the_window_is_kept_free_and_has_room_for_either_kernel(machine, tmp_path):
     text = frames.load("7.2.1", {"6.12.1", "7.2.1"}, 1 << 30)
-    insmod, begin, kexec = machine
+    insmod, begin, unload, kexec = machine
     assert insmod == ["insmod", f"{tmp_path}/6.12.1"]
+    assert unload == ["unload"]  # the loaded kernel takes memory that the other one may need
     start, end = (int(part, 16) for part in begin[2].split("-"))
     assert begin[:2] == ["begin", "--keep-out"]
     # For either kernel, and its list of what is kept: at 24 bytes, 50000 runs and one for every two pages.
