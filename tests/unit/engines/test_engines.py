@@ -410,3 +410,8 @@ def test_frames_are_dropped_with_the_kernel_that_would_look_for_them(monkeypatch
     monkeypatch.setattr(frames, "run", lambda argv, check: done.append(" ".join(argv[-2:])))
     frames.drop()
     assert done == ([f"{page_daemon.PROGRAM} drop", "unload", "rmmod kup_ppp"] if there else [])
+
+
+def test_auto_takes_no_engine_whose_checkpoint_a_power_cut_destroys(monkeypatch):
+    monkeypatch.setattr(registry, "_blockers", lambda *arguments: [])
+    assert registry.choose("auto", "/images", ("6.12.1", "7.2.1")) == ("foam", [])
