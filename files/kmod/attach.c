@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* New kernel: taking a table over, and giving back what it has kept. */
+/* New kernel: taking a table over, and giving its frames back. */
 #define pr_fmt(fmt) "kup_ppp: " fmt
 
 #include <linux/mm.h>
@@ -49,7 +49,7 @@ int kup_attach(struct kup_session *session, u64 address, u64 nonce)
 
 void kup_note_bound(struct kup_session *session, struct page *page)
 {
-	/* Handed over, the frame may be anybody's at once, and look like one that was never taken: we have to know. */
+	/* A frame that is handed over may have another owner at once, and look like one that was never taken: remember it. */
 	set_bit(page_to_pfn(page) - session->first_frame, session->bound_frames);
 	if (session->state == KUP_PPP_RUNNING)
 		put_page(page);
@@ -71,7 +71,7 @@ void kup_hand_over(struct kup_session *session)
 	session->state = KUP_PPP_RUNNING;
 }
 
-/* Returns how many pages nobody has taken. */
+/* Returns how many pages no process has taken. */
 static u64 give_back(const struct kup_session *session, u64 run)
 {
 	u64 frame, freed = 0;
@@ -85,7 +85,7 @@ static u64 give_back(const struct kup_session *session, u64 run)
 			free_reserved_page(page);
 			freed++;
 		} else {
-			/* Bound: it belongs to the process now, or to nobody, if that has given it up. */
+			/* Bound: it belongs to the process now, or is freed, if the process has given it up. */
 			put_page(page);
 		}
 	}
@@ -113,7 +113,7 @@ int kup_release(struct kup_session *session, struct kup_ppp_release *release)
 				cond_resched();
 		}
 	}
-	/* Nobody may take it for a table any more, wherever the page goes: REARM has made it look like a new one. */
+	/* The page must not look like a table any more, wherever it goes: REARM has made it look like a new one. */
 	session->table->magic = 0;
 	for (k = 0; k < owns; k++)
 		release->freed += give_back(session, own[k]);

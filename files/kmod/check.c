@@ -15,8 +15,8 @@
 #include "session.h"
 
 /*
- * Memory that is reserved and that nobody else refers to. The stub has reserved it, if the table's state says so; but a
- * table of an earlier boot may say so as well, whose frames are anybody's by now.
+ * Memory that is reserved, without other references. If the table's state says so, the stub has reserved it; but a table of an
+ * earlier boot may say so as well, and its frames are in use by now.
  */
 static bool is_reserved_page(struct page *page)
 {
@@ -31,7 +31,7 @@ static bool is_reserved_run(u64 run)
 	    region_intersects(first << PAGE_SHIFT, frames << PAGE_SHIFT, IORESOURCE_SYSTEM_RAM, IORES_DESC_NONE) !=
 		    REGION_INTERSECTS)
 		return false;
-	/* Of a subsection, all frames have a struct page or none. This is part of the outage: all that is kept comes by here. */
+	/* Of a subsection, all frames have a struct page or none. This loop is part of the outage: it sees each recorded frame. */
 	for (frame = first; frame < first + frames;) {
 		struct page *page;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Finding what is not exported. */
+/* Finding functions that are not exported. */
 #define pr_fmt(fmt) "kup_ppp: " fmt
 
 #include <linux/kprobes.h>

@@ -66,7 +66,7 @@ static inline void kup_add_rmap(struct page *page, struct vm_area_struct *vma, u
 }
 
 /*
- * Charge the page to the memory cgroup of the process. `kept`: above the limit as well, as for one who reclaims (PF_MEMALLOC): the page
+ * Charge the page to the memory cgroup of the process. `kept`: above the limit as well, as for a task that reclaims (PF_MEMALLOC): the page
  * was charged before the switch and exists already. Reclaiming for it would only take time out of the outage, and the OOM
  * killer could kill what is being restored. The limit holds for the next page that the process asks for.
  */
@@ -114,7 +114,7 @@ static inline pte_t kup_writable(pte_t pte)
 #endif
 }
 
-/* True for the one who takes the page out of the reservation. page->flags is a structure from 6.18 on. */
+/* True for the one caller that takes the page out of the reservation. page->flags is a structure from 6.18 on. */
 static inline bool kup_claim(struct page *page)
 {
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
@@ -153,7 +153,7 @@ static inline bool kup_is_plain(struct vm_area_struct *vma, unsigned long allowe
 
 /*
  * A userfaultfd: whose memory it is about, which areas wait for it, and keeping the process from changing them. Before 6.9 what is
- * behind the file is nobody else's business; 6.12 is the first that was tried.
+ * behind the file is private to fs/userfaultfd.c; 6.12 is the first kernel that was tried.
  */
 #if defined(CONFIG_USERFAULTFD) && LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
 #define KUP_HAS_USERFAULTFD
@@ -170,7 +170,7 @@ static inline bool kup_is_waiting(struct vm_area_struct *vma, struct userfaultfd
 	return vma->vm_userfaultfd_ctx.ctx == context && userfaultfd_missing(vma);
 }
 
-/* -EAGAIN: there are events that nobody has read yet. mmap_lock is held; on success, until kup_let_move(). */
+/* -EAGAIN: there are unread events. mmap_lock is held; on success, until kup_let_move(). */
 static inline int kup_hold_still(struct userfaultfd_ctx *context)
 {
 	down_read(&context->map_changing_lock);

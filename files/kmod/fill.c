@@ -8,7 +8,7 @@
 #include "install.h"
 #include "session.h"
 
-/* A frame into the batch. It is looked at first: who comes second must not get what the first may have changed since. */
+/* Adds a frame to the batch, unless it is taken: a second process must not get what the first may have changed since. */
 static int add(const struct kup_session *session, struct kup_batch *batch, u64 frame, bool copy)
 {
 	if (PageReserved(pfn_to_page(frame)) && !kup_is_handed_over(session, frame))
@@ -33,7 +33,7 @@ static int collect(struct kup_session *session, const struct kup_ppp_fill *fill,
 			error = add(session, batch, kup_owner_frame(run, page - place.page), fill->flags & KUP_PPP_FILL_COPY);
 		place.page += frames;
 	}
-	/* What is there already is worth something. */
+	/* Pages that were added can be installed, whatever the error about the next one. */
 	return batch->number ? 0 : error;
 }
 

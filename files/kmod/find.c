@@ -39,7 +39,7 @@ static void note(struct kup_session *session, const struct kup_place *place)
 	session->places[session->place_count++] = *place;
 }
 
-/* Made when it is needed for the first time: by then nobody waits for all of it. */
+/* Made at the first fill, when no process waits for all pages. */
 static int make_index(struct kup_session *session)
 {
 	struct kup_place *places;

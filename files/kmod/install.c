@@ -64,7 +64,7 @@ static void install(struct vm_area_struct *vma, unsigned long address, pte_t *pt
 	SetPageUptodate(page);
 	/* Its content is nowhere else: it must not be dropped as clean. */
 	SetPageDirty(page);
-	/* New memory looks changed to who counts changes (clear_refs). */
+	/* New memory looks changed to a process that counts changes (clear_refs). */
 	entry = pte_mksoft_dirty(pte_mkyoung(mk_pte(page, vma->vm_page_prot)));
 	if (vma->vm_flags & VM_WRITE)
 		entry = kup_writable(pte_mkdirty(entry));
@@ -134,7 +134,7 @@ static int install_all(struct kup_batch *batch, unsigned int *done)
 
 		if (batch->context && !(is_there && kup_is_waiting(vma, batch->context)))
 			return -ENOENT;
-		/* A process that runs may have locked it meanwhile, like UFFDIO_COPY we do not mind. */
+		/* A process that runs may have locked it meanwhile. UFFDIO_COPY allows that as well. */
 		if (!is_there || !kup_is_plain(vma, batch->context ? VM_LOCKED : 0))
 			return -EFAULT;
 		some = min_t(unsigned long, (vma->vm_end - address) / PAGE_SIZE, batch->number - *done);

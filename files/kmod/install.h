@@ -12,13 +12,13 @@ struct kup_batch {
 	struct userfaultfd_ctx *context; /* whose areas they must be; NULL: any */
 	unsigned long address;           /* of the first */
 	unsigned int number;
-	struct page *pages[PTRS_PER_PTE]; /* with a reference for the process, and charged; NULL: somebody has it already */
+	struct page *pages[PTRS_PER_PTE]; /* with a reference for the process, and charged; NULL: the frame is taken already */
 	bool is_copy[PTRS_PER_PTE];
 };
 
-/* Add the frame's page, or a copy if somebody has it already or `copy` is set; false: no memory. */
+/* Add the frame's page, or a copy if the frame is taken already or `copy` is set. False: no memory. */
 bool kup_add_page(struct kup_batch *batch, u64 frame, bool copy);
-/* Install the batch, which may lie in several neighbouring areas, and make it empty. *done: of how many pages; the error is about the next. */
+/* Install the batch, which may lie in several neighbouring areas, and make it empty. *done: pages installed. The error is about the next one. */
 int kup_install(struct kup_batch *batch, unsigned int *done);
 
 #endif

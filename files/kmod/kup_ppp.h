@@ -16,7 +16,7 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
-/* Of these calls and of the table: who is built for another one does not fit. */
+/* Of these calls and of the table. Programs and kernels that were built for another version do not fit. */
 #define KUP_PPP_VERSION "1.2"
 
 #define KUP_PPP_KEEP_OUT_MAX 16
@@ -32,7 +32,7 @@ struct kup_ppp_range {
 struct kup_ppp_begin {
 	__u32 number; /* of keep_out, up to KUP_PPP_KEEP_OUT_MAX */
 	__u32 zero;
-	/* Physical memory where no kept frame may lie: the windows that the next kernels are loaded to. Below 16 MiB none ever lies. */
+	/* Physical memory where no recorded frame may lie: the windows that the next kernels are loaded to. Below 16 MiB none ever lies. */
 	struct kup_ppp_range keep_out[KUP_PPP_KEEP_OUT_MAX];
 	/* Out: kup_ppp.table=0xADDRESS,0xNONCE will name the table, so that the next kernel can be loaded before anything is stopped. */
 	__u64 address;
@@ -88,12 +88,12 @@ struct kup_ppp_bind {
 #define KUP_PPP_FILL_MAX 512
 
 /*
- * Installs pages in a process that runs: what UFFDIO_COPY does, but with the frames that were recorded. Whoever waits for them has to
+ * Installs pages in a process that runs: what UFFDIO_COPY does, but with the frames that were recorded. Threads that wait for them have to
  * be woken (UFFDIO_WAKE). Two calls for one frame must not meet.
  * EINVAL: a field, or no userfaultfd; EOPNOTSUPP: the kernel is older than 6.12 or has no userfaultfd; ESRCH: the process has ended;
  * EAGAIN: it is changing its address space, read the userfaultfd's events first; ENXIO: nothing recorded at `source` under `task`;
  * ENOENT: no area of this userfaultfd at `address`; EFAULT: no private anonymous memory there; EEXIST: a page is there; ENODATA: none is
- * there, but somebody has the frame already; ENOMEM; EINTR. Frames are charged like those of BIND, copies like any new page.
+ * there, but the frame is taken already; ENOMEM; EINTR. Frames are charged like those of BIND, copies like any new page.
  * All of them are about the page at `address` + 4096 * `filled`.
  */
 struct kup_ppp_fill {

@@ -5,7 +5,7 @@
 
 #include "session.h"
 
-/* Sort, and join what touches or overlaps: frames that several pages share come several times. Returns how many are left. */
+/* Sort, and join runs that touch or overlap: frames that several pages share come several times. Returns how many runs are left. */
 static u64 join(u64 *runs, u64 number)
 {
 	u64 i, kept = 0;
@@ -30,7 +30,7 @@ static u64 join(u64 *runs, u64 number)
 	return kept;
 }
 
-/* Extents with room for `runs` and for what they themselves add. */
+/* Add extents with room for `runs`, and for the runs that the extents themselves add. */
 static int add_extents(struct kup_session *session, u64 runs)
 {
 	struct kup_table *table = session->table;
@@ -160,8 +160,8 @@ int kup_layout(struct kup_session *session)
 		return error;
 	}
 	/*
-	 * With all extents among the runs. A page that turns out to be too many stays among them, but is given back here: the new
-	 * kernel reserves it and releases it, and nobody looks at it.
+	 * Now with all extents among the runs. A superfluous page stays among the runs, but is freed here: the new kernel reserves it and
+	 * releases it without reading it.
 	 */
 	number = recorded_runs(table, runs);
 	number += own_runs(table, runs + number);

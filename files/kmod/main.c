@@ -113,7 +113,7 @@ static int release(void __user *argument)
 
 static int rearm(void)
 {
-	/* Who goes back and is refused by kexec tries again. */
+	/* Called again after kexec has refused to start the other kernel. */
 	if (session.state == KUP_PPP_REARMED)
 		return 0;
 	if (session.state != KUP_PPP_ATTACHED)
@@ -256,11 +256,11 @@ static int __init load(void)
 		if (error)
 			return error;
 	}
-	/* Nobody else is at work on it before it is whole. */
+	/* No call may see the session before it is complete. */
 	down_write(&session_lock);
 	error = misc_register(&device);
 	if (session.state == KUP_PPP_ATTACHED) {
-		/* Without the device nobody could bind or release; another try finds the frames still reserved. */
+		/* Without the device nothing could be bound or released. Another try finds the frames still reserved. */
 		if (error) {
 			kup_forget(&session);
 		} else {

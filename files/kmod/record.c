@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Old kernel: which frames a stopped process's pages lie in, and holding on to them. */
+/* Old kernel: finding the frames of a stopped process's pages, and taking references on them. */
 #include <linux/highmem.h>
 #include <linux/huge_mm.h>
 #include <linux/pid.h>
@@ -135,8 +135,8 @@ static int append_row(struct kup_session *session, struct area *area, u32 task, 
 }
 
 /*
- * The page to keep for one that lies where nothing can be kept; takes over the reference. NULL: no memory. What was copied is held up to
- * DROP: given back, its frame could come to hold another page, which would be taken for the copied one.
+ * The page to record for one that lies in keep_out; takes over the reference. NULL: no memory. A copied page is held up to DROP: once
+ * freed, its frame could hold another page, which would be taken for the copied one.
  */
 static struct page *move(struct kup_session *session, struct page *page)
 {
@@ -184,18 +184,18 @@ static pmd_t *find_pmd(struct mm_struct *mm, unsigned long address)
 /* How often a page is brought in before it is given up. */
 #define FETCH_TRIES 100
 
-/* What take_pages() says of a page that is swapped out, or being migrated. */
+/* The error of take_pages() for a page that is swapped out, or being migrated. */
 #define ELSEWHERE 1
 
 /* Whether a page can be kept. `whose` is the page that knows whether it is shared: of a huge page, its first. */
 static int judge(struct page *page, struct page *whose, u32 flags)
 {
-	/* The huge zero page is nobody's, and a device's own memory does not outlive the kernel. */
+	/* The huge zero page belongs to no process, and a device's own memory does not outlive the kernel. */
 	if (!PageAnon(page) || is_zone_device_page(page))
 		return -EFAULT;
 	if (flags & KUP_PPP_RECORD_EXCLUSIVE && !PageAnonExclusive(whose))
 		return -EFAULT;
-	/* Only what is one process's alone is ever pinned; of a small page that hundreds share, the references look like a pin. */
+	/* Only exclusive pages are ever pinned. The references of a small page that hundreds of processes share look like a pin. */
 	return PageAnonExclusive(whose) && folio_maybe_dma_pinned(page_folio(page)) ? -EBUSY : 0;
 }
 
@@ -207,7 +207,7 @@ static int judge_entry(pte_t pte, u32 flags)
 	return pte_special(pte) ? -EFAULT : judge(pte_page(pte), pte_page(pte), flags);
 }
 
-/* What take_pages() has found. */
+/* The result of take_pages(). */
 struct taken {
 	struct page *pages[PTRS_PER_PTE];
 	unsigned int number;
@@ -327,8 +327,8 @@ static int record_pages(struct kup_session *session, struct kup_ppp_record *reco
 }
 
 /*
- * Have a page brought in, as if the process had touched it. Above the limit of its cgroup as well, as for one who reclaims
- * (PF_MEMALLOC): what is recorded already cannot be reclaimed, and the OOM killer could end who stands still here.
+ * Have a page brought in, as if the process had touched it. Above the limit of its cgroup as well, as for a task that reclaims
+ * (PF_MEMALLOC): recorded pages cannot be reclaimed, and the OOM killer could end the stopped processes.
  */
 static int fetch(struct mm_struct *mm, unsigned long address)
 {
@@ -506,7 +506,7 @@ void kup_drop(struct kup_session *session)
 	struct page *copy;
 	u32 extent;
 
-	/* Nobody may take it for a table any more, wherever the page goes. */
+	/* The page must not look like a table any more, wherever it goes. */
 	table->magic = 0;
 	put_recorded(table);
 	while (frame) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the module knows: one table at a time, on one side of the switch or the other. */
+/* The module's state: one table at a time, on one side of the switch or the other. */
 #ifndef KUP_SESSION_H
 #define KUP_SESSION_H
 
@@ -10,7 +10,7 @@
 #include "kup_ppp.h"
 #include "owner.h"
 
-/* Nothing is kept below: the next kernel needs memory there for devices and for starting processors. */
+/* No frame below is recorded: the next kernel needs memory there for devices and for starting processors. */
 #define KUP_LOWEST (16ul << 20 >> PAGE_SHIFT)
 
 struct kup_session {
@@ -63,7 +63,7 @@ static inline int kup_compare(const void *one, const void *other)
 	return a < b ? -1 : a > b;
 }
 
-/* Reads the list of owners; whoever wrote it has been checked. */
+/* Reads the list of owners, which must have been checked. */
 struct kup_reader {
 	const u64 *words;
 	unsigned int at;
@@ -110,7 +110,7 @@ int kup_layout(struct kup_session *session);
 
 /* check.c: the table at session->address, as one that only reads; what is wrong with it, or NULL. Afterwards kup_forget(). */
 const char *kup_check(struct kup_session *session);
-/* Whether a frame of `run` is the table's own: nobody may get that. */
+/* Whether a frame of `run` is the table's own: no process may get that. */
 bool kup_is_own(const struct kup_session *session, u64 run);
 
 /* attach.c: on failure, nothing is changed. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
 /*
- * What a patched bzImage has in place of the decompressor: the kernel lies behind this code, unpacked, where it will run.
+ * The code of a patched bzImage in place of the decompressor. The kernel lies behind it, unpacked, where it will run.
  *
  * It does what the decompressor does for KASLR: choose a random virtual address, apply the kernel's relocations, and tell
  * the kernel to randomize its memory regions as well. The physical address is where kexec has put the image.
@@ -81,7 +81,7 @@ static const uint32_t *relocate(char *kernel, const uint32_t *list, uint32_t cou
 	return list;
 }
 
-/* Returns the address of the kernel's first instruction. What was loaded is what was written: the purgatory has checked it. */
+/* Returns the address of the kernel's first instruction. The purgatory has checked that the image is as it was written. */
 __attribute__((used)) void *boot(char *boot_params)
 {
 	char *kernel = image_start + parameters.kernel;

@@ -78,7 +78,7 @@ __attribute__((used)) void entry(void)
 	reserve.direct_map = *(char **)symbol(parameters.page_offset_base);
 	reserve.keep_off = (uint64_t)&parameters - KERNEL_MAP + *(uint64_t *)symbol(parameters.phys_base);
 	reserve.keep_off_end = reserve.keep_off + parameters.room;
-	/* Room is free memory, and would be somebody else's by the time of these calls. */
+	/* The room is free memory, and would be in use by the time of these calls. */
 	reserve.code_size = parameters.calls[0] ? ((uint64_t)(blob_end - (char *)&parameters) + PAGE - 1) & ~(PAGE - 1) : 0;
 	wrong = reserve_table(&reserve, symbol(parameters.boot_command_line));
 	if (wrong) {

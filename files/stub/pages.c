@@ -3,7 +3,7 @@
 
 #include "reserve.h"
 
-/* What belongs to one block of page mobility (pageblock_order), so to one zone, and one node. */
+/* A block of page mobility (pageblock_order): its pages belong to one zone, and one node. */
 #define BLOCK (2ull << 20)
 
 /* struct page in words: flags, then an empty list (lru), that is two pointers to itself; then no pointer. */

@@ -7,7 +7,7 @@
 /* As in include/linux/mm_types.h, without debugging; the patcher compares it with the kernel's type information. */
 #define STRUCT_PAGE 64
 
-/* What the code works on: see reserve.h. */
+/* The memory that the code works on, see reserve.h. */
 struct pages {
 	const struct memblock *memblock;
 	char *vmemmap; /* struct page of the physical page 0 */

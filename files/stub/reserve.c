@@ -51,7 +51,7 @@ int is_memory(const struct memblock *memblock, uint64_t start, uint64_t end)
 	return covered >= end;
 }
 
-/* Whether [@start, @end) is memory that nobody has reserved, nor will. */
+/* Whether [@start, @end) is memory that is not reserved, and that this code will not reserve. */
 static int is_free_memory(const struct reserve *reserve, uint64_t start, uint64_t end)
 {
 	const struct memblock_type *reserved = &reserve->memblock->reserved;

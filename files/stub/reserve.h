@@ -5,7 +5,7 @@
 #include "memblock.h"
 #include "table.h"
 
-/* What the code works on: pointers, so that tests can give it a memory of their own. */
+/* The memory that the code works on: pointers, so that tests can supply their own. */
 struct reserve {
 	struct memblock *memblock;
 	char *direct_map;     /* physical address 0 */

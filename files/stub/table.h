@@ -2,7 +2,7 @@
 /*
  * The table of page frames that an old kernel leaves for the next one.
  *
- * Who writes it and who reads it share this file: the kernel module on both sides, and the stub in between. Everything
+ * Writers and readers share this file: the kernel module on both sides, and the stub in between. Everything
  * is little-endian. The command line of the new kernel names the header:
  *
  *	kup_ppp.table=0xADDRESS,0xNONCE

@@ -8,7 +8,7 @@
 #define SNAPSHOT_FILE "paged-snapshot"
 #define SNAPSHOT_SIZE 33
 
-/* -1 with errno, all three. `text` ends with a line feed and a zero. */
+/* Makes a random id, writes it, reads it. All return -1 with errno. `text` ends with a line feed and, when made, a zero. */
 int snapshot_new(char text[SNAPSHOT_SIZE + 1]);
 int snapshot_write(int directory, const char *text);
 int snapshot_read(int directory, char text[SNAPSHOT_SIZE]);

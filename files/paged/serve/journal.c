@@ -13,7 +13,7 @@
 /* 1 MiB of events; a full journal is written anew without them. */
 #define SLOTS 16384
 #define SIZE_MAX_JOURNAL ((size_t)1 << 32)
-/* Slots that are kept free for what must not fail: the end of tasks. */
+/* A reserve of slots for what must not fail: the end of tasks. */
 #define RESERVE 64
 #define PATH_SIZE 4096
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the kernel has told this process and will not tell again. The system calls that receive it (read(2) of a
- * userfaultfd, recvmsg(2) of CRIU's connection) write straight into this shared mapping on a tmpfs, so that it is here
- * even if the process is killed before it has looked. A slot's kind and task are written before the call, its content
- * by the kernel; a slot without content is the end. A successor replays the slots in their order.
+ * Everything that the kernel tells this process once. The system calls that receive it (read(2) of a userfaultfd, recvmsg(2) of CRIU's
+ * connection) write straight into this shared mapping on a tmpfs, so that nothing is lost if the process is killed before it has looked.
+ * A slot's kind and task are written before the call, its content by the kernel; a slot without content is the end. A successor replays
+ * the slots in their order.
  *
  * Tasks are numbered in the order in which their descriptors came: by CRIU's message or by a fork event.
  */
@@ -88,7 +88,7 @@ struct journal {
 	uint64_t next;
 };
 
-/* Maps the journal. 0 if there is one, 1 if not, -1 after saying what is wrong with it. */
+/* Maps the journal: 0; 1 if there is none; -1 after saying what is wrong with it. */
 int journal_open(struct journal *journal, const char *path);
 /* What a new journal begins with. */
 struct journal_state {
@@ -106,15 +106,16 @@ struct journal_state {
 /* Makes a new journal in place of an old one. -1 after saying why not. */
 int journal_create(struct journal *journal, const char *path, const struct journal_state *state);
 void journal_close(struct journal *journal);
-/* All is done and no page was lost: PATH.drained takes the journal's place, and is empty. -1 after saying why it does not. */
+/* All is done and no page was lost: PATH.drained, an empty file, takes the journal's place. -1 after saying why not. */
 int journal_end(struct journal *journal);
-/* Whether there is what journal_end() leaves. */
+/* Whether there is the file that journal_end() leaves. */
 bool journal_drained(const char *path);
-/* Deletes that. */
+/* Deletes that file. */
 void journal_forget_drained(const char *path);
 /* The tasks that were saved, behind the header. */
 const void *journal_saved(const struct journal *journal);
 
+/* Whether the kernel has written the slot's content. */
 bool slot_complete(const struct slot *slot);
 /* The descriptor that the kernel has put into a complete SLOT_DESCRIPTOR or fork event, or -1. */
 int slot_descriptor(const struct slot *slot);
@@ -123,8 +124,9 @@ int slot_descriptor(const struct slot *slot);
 struct slot *journal_prepare(struct journal *journal, enum slot_kind kind, uint32_t task);
 /* The prepared slot has its content. */
 void journal_commit(struct journal *journal);
-/* The prepared slot is not needed: empty it. */
+/* The prepared slot is not needed: empties it. */
 void journal_drop(struct journal *journal);
+/* Whether only the reserve for the end of tasks is left. */
 bool journal_full(const struct journal *journal);
 
 #endif

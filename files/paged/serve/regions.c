@@ -120,7 +120,7 @@ int regions_load(struct regions *regions, const struct region *list, size_t coun
 	return 0;
 }
 
-/* What an event still to come says about the shadow is about the parent, so the child has none. */
+/* Events still to come about the shadow are about the parent, so the child has no shadow. */
 void regions_copy(struct regions *to, const struct regions *from)
 {
 	size_t size = bitmap_words(from->bits) * sizeof(uint64_t);
@@ -249,7 +249,7 @@ static void split_at(struct region_list *list, uint64_t address)
 		insert_at(list, index + 1, split(&list->list[index], address));
 }
 
-/* Nothing of this region is wanted any more: its bits count as installed. */
+/* No page of this region is needed any more: its bits count as installed. */
 static void give_up(struct regions *regions, const struct region *region)
 {
 	for (uint64_t i = 0; has_content(region) && i < region->pages; i++)
@@ -301,7 +301,7 @@ static int by_start(const void *a, const void *b)
 	return one < other ? -1 : one > other;
 }
 
-/* What an event about [start, end) is about: the shadow where there is one, else what is there now. */
+/* The regions that an event about [start, end) is about: those in the shadow where there is one, else the present ones. */
 static struct region_list take_range(struct regions *regions, uint64_t start, uint64_t end)
 {
 	struct region_list taken = { 0 };

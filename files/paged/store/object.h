@@ -15,7 +15,7 @@
 struct segment {
 	unsigned int number;
 	int pages;
-	/* The same file past the page cache, -1 if the file system does not have that. */
+	/* The same file, opened past the page cache; -1 if the file system cannot. */
 	int direct;
 	/* Bytes in the page cache since the disk was told to begin. */
 	uint64_t dirty;
@@ -45,9 +45,9 @@ struct object_file {
 	unsigned int segment;
 };
 typedef int (*file_visitor)(const struct object_file *file, void *context);
-/* Visits them all; stops at the first visit that does not return 0, and returns that (-1 with errno if it failed). */
+/* Visits all files. Stops at the first visit that does not return 0, and returns that; -1 with errno. */
 int object_each_file(int directory, file_visitor visit, void *context);
-/* Whether an earlier round has left anything of it. */
+/* Whether an earlier round has left a file of the object. */
 bool object_exists(int directory, enum object_type type, uint64_t id);
 
 /* How many of the pages from this address on lie in the same segment. */
@@ -59,10 +59,10 @@ static inline off_t segment_offset(uint64_t address)
 	return (off_t)(address & (SEGMENT_SIZE - 1));
 }
 
-/* Within one segment. -1 with errno; pages that nobody wrote read as EIO or zeros, their sums as 0. */
+/* All in one segment. -1 with errno. Pages that were never written read as EIO or zeros, their sums as 0. */
 int object_read(struct object *object, uint64_t address, void *pages, uint64_t count);
 int object_read_sums(struct object *object, uint64_t address, uint64_t *sums, uint64_t count);
-/* `pages` begins at a page border; `direct`: past the page cache, if there are enough. */
+/* `pages` is aligned to PAGE_SIZE. `direct`: past the page cache, if there are enough pages. */
 int object_write(struct object *object, uint64_t address, const void *pages, uint64_t count, bool direct);
 int object_write_sums(struct object *object, uint64_t address, const uint64_t *sums, uint64_t count);
 /* Clears the sums of [from, to), over any number of segments, and gives their disk space back. */

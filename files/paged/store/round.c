@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * One round of a dump: CRIU's page server on an inherited socket. Content goes into the flat files; what the round says
- * about an address replaces what earlier rounds said.
+ * One round of a dump: CRIU's page server on an inherited socket. Content goes into the flat files. What the round says about an address
+ * replaces what earlier rounds said.
  */
 #include "store/round.h"
 
@@ -30,7 +30,6 @@
 struct round_object {
 	enum object_type type;
 	uint64_t id;
-	bool opened;
 	struct runs runs;
 };
 
@@ -69,7 +68,7 @@ static int lost_disk(struct round *round, const char *what)
 	return lost(round, round->files.type, round->files.id, what);
 }
 
-/* What the writer could not write may have been received long before. */
+/* The chunk that could not be written may have been received long before. */
 static int lost_chunk(struct round *round)
 {
 	const struct chunk *chunk = &round->writer.chunks[round->writer.done % WRITER_CHUNKS];
@@ -103,7 +102,7 @@ static int enter_object(struct round *round, struct round_object *object)
 static int open_object(struct round *round, const struct wire_request *request)
 {
 	struct round_object *object = find_object(round, request->type, request->id);
-	/* CRIU may then leave out pages that have not changed; whether they are here is checked run by run. */
+	/* A parent lets CRIU leave out pages that have not changed; check_parent() checks each of these runs. */
 	uint8_t has_parent = object_exists(round->store, request->type, request->id);
 
 	if (object)
@@ -112,7 +111,7 @@ static int open_object(struct round *round, const struct wire_request *request)
 		return fail("the page stream has more than %d objects", OBJECTS_MAX);
 	round->objects = take_more(round->objects, round->object_count + 1, sizeof(*round->objects));
 	object = &round->objects[round->object_count++];
-	*object = (struct round_object){ .type = request->type, .id = request->id, .opened = true };
+	*object = (struct round_object){ .type = request->type, .id = request->id };
 	if (enter_object(round, object))
 		return -1;
 	return peer_answer(&round->peer, &has_parent, sizeof(has_parent));
@@ -147,7 +146,7 @@ static int receive_content(struct round *round, uint64_t address, uint64_t pages
 	return 0;
 }
 
-/* A run that the sender did not send because an earlier round has it. Within one segment. */
+/* A run without content, because an earlier round has it. All in one segment. */
 static int check_parent(struct round *round, uint64_t address, uint64_t pages)
 {
 	while (pages) {
@@ -224,7 +223,7 @@ static int await_file(const struct object_file *file, void *context)
 	return fd < 0 ? -1 : wait_for_disk(fd);
 }
 
-/* One commit of the file system for all files: each by itself would be a wait for the disk of its own. */
+/* One commit of the file system for all files, or each file would wait for the disk by itself. */
 static int sync_round(struct round *round)
 {
 	if (object_each_file(round->store, await_file, NULL) || syncfs(round->store))
@@ -377,7 +376,7 @@ int store_round(const struct store_options *options)
 	/* CRIU waits for this only at the end; in the middle it learns of an error by the end of the connection. */
 	if (round.finishing && peer_answer(&round.peer, &status, sizeof(status)))
 		result = -1;
-	/* Somebody else may hold our end of the socket as well. */
+	/* Another process may hold this end of the socket as well. */
 	(void)shutdown(options->socket, SHUT_RDWR);
 	if (!result)
 		printf("{\"pages\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"parent_pages\": %" PRIu64 ", \"lazy_pages\": %" PRIu64

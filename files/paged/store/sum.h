@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The word that is kept for each page of the flat files: 0 if the page is not covered, otherwise a checksum of its
+ * The word beside each page of the flat files: 0 if the page is not covered, otherwise a checksum of its
  * content and address.
  */
 #ifndef PAGED_SUM_H

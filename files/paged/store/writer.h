@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Checksums and writing of what a round has received, by a thread of their own: a frozen application waits for the slower
- * of the two sides, not for their sum.
+ * Checksums and writing of the pages that a round receives, by a thread of their own: a frozen application waits for the slower one of
+ * receiving and writing, not for both.
  */
 #ifndef PAGED_WRITER_H
 #define PAGED_WRITER_H
@@ -10,7 +10,7 @@
 
 #include "store/object.h"
 
-/* Of so many the disk is given one at a time: several of its own requests. */
+/* A chunk is several requests of the disk. */
 #define CHUNK_PAGES ((uint64_t)512)
 #define WRITER_CHUNKS 8
 
@@ -19,7 +19,7 @@ struct chunk {
 	enum object_type type;
 	uint64_t id;
 	uint64_t address, pages;
-	/* Nobody reads it back in this boot: not through the page cache. */
+	/* It is not read back in this boot, so it is written past the page cache. */
 	bool direct;
 	uint8_t *content;
 };
@@ -30,21 +30,22 @@ struct writer {
 	bool running, ending;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	/* A ring: those from `done` to `added` are to be written. */
+	/* A ring: the chunks from `done` to `added` are to be written. */
 	struct chunk chunks[WRITER_CHUNKS];
 	uint8_t *memory;
 	uint64_t added, done;
-	int error; /* errno of the first that failed, the chunk at `done`; after it nothing is done any more */
+	int error; /* errno of the first chunk that failed, the one at `done`; nothing is written after it */
 };
 
 /* `store`: its directory, which stays open until the end. */
 void writer_init(struct writer *writer, int store);
-/* The next one to be filled, CHUNK_PAGES at most; NULL with errno: there is no thread, or an earlier one has failed. */
+/* The next chunk to be filled, with CHUNK_PAGES at most. NULL with errno: there is no thread, or an earlier chunk has failed. */
 struct chunk *writer_next(struct writer *writer);
-/* It is filled. */
+/* The chunk of writer_next() is filled. */
 void writer_add(struct writer *writer);
-/* Until all are written; -1 with errno. */
+/* Waits until all are written. -1 with errno. */
 int writer_wait(struct writer *writer);
+/* Ends the thread, and frees the chunks. */
 void writer_end(struct writer *writer);
 
 #endif

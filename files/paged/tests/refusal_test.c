@@ -401,13 +401,16 @@ static void test_connections(void)
 	/* CRIU fails before the end. */
 	close(fd);
 	CHECK(exit_code(first) == 4);
-	/* A task without images; a descriptor of another kind. */
-	first = start_serve(store);
-	fd = connect_serve();
-	hello = 1;
-	send_bytes(fd, &hello, 4);
-	send_descriptor(fd, fd);
-	CHECK(exit_code(first) == 4 && !close(fd));
+	/* A descriptor of another kind, for a task without images and for one that has them. */
+	for (int i = 0; i < 2; i++) {
+		first = start_serve(store);
+		fd = connect_serve();
+		hello = i ? getpid() : 1;
+		send_bytes(fd, &hello, 4);
+		send_descriptor(fd, fd);
+		send_bytes(fd, &finished, 4);
+		CHECK(exit_code(first) == 4 && !close(fd));
+	}
 	/* A tree without lazy tasks. */
 	first = start_serve(store);
 	fd = connect_serve();
