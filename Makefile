@@ -114,6 +114,10 @@ lab-down: ## end the fleet of `make lab`
 format: tools ## let ruff rewrite the Python files
 	@ruff check --fix . && ruff format .
 
+.PHONY: changelog
+changelog: tools ## write CHANGELOG.rst from changelogs/fragments
+	@tests/changelog.sh
+
 .PHONY: tools
 tools:
 	@tests/bootstrap.sh apt tests/packages.txt
