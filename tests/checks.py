@@ -116,6 +116,8 @@ def checks(venv: Path) -> list[Check]:
         Check("lint", "yamllint", ("yamllint", "--strict", ".")),
         Check("lint", "ansible-lint", ("ansible-lint", "--offline")),
         Check("lint", "sanity", ("tests/sanity.sh", str(venv))),
+        Check("lint", "reuse", ("reuse", "lint", "--quiet")),
+        Check("lint", "changelog", ("tests/changelog.sh", "--check")),
         Check("lint", "variables", ("python", "tests/variables_table.py", "--check")),
         Check("lint", "refusals", ("python", "-m", "tests.refusals_table", "--check")),
         Check("unit", "pytest", ("python", "-m", "pytest")),

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 /* Stands still with interrupts off as soon as it is loaded: only a hardware watchdog ends that. */
 #include <linux/irqflags.h>
 #include <linux/module.h>
