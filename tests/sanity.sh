@@ -16,6 +16,8 @@ tree=$work/ansible_collections/kup/fleet
 home=$work/home
 
 tests/stage.sh "$tree"
+# The link to the clone itself is no part of the collection, and ansible-test refuses it.
+rm -r "$tree/.collections"
 # Without a .git of its own the copy counts as ignored files of this clone.
 git -C "$tree" init --quiet --template=
 mkdir -p "$home/.ansible/test/cache" "$home/.config/pip"
