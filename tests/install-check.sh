@@ -1,31 +1,62 @@
 #!/usr/bin/env bash
-# Builds the collection's tarball, installs it into an empty folder and asks Ansible
-# for the playbook by its collection name there, as a user of the tarball would.
+# Tries the ways in which a user gets the collection: a checkout, the tarball of `make collection`, and the one that
+# ansible-galaxy builds alone.
 #
 # usage: install-check.sh [--build-only]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# From a copy, or everything that lies around in this clone would be in the tarball.
+# The sources alone: everything that lies around in this clone would be in the tarball, too.
 tests/stage.sh build/package
+version=$(sed -n 's/^version: *//p' galaxy.yml)
+tarball=kup-fleet-$version.tar.gz
+arguments=(--inventory "node1," --extra-vars '{"kup_kernel": "7.2", "kup_units": ["memcached.service"]}' --check)
+
+# A checkout in which nothing has been made.
+if [ "${1:-}" != --build-only ]; then
+    (
+        cd build/package
+        ANSIBLE_CONFIG=$PWD/ansible.cfg ansible-playbook --syntax-check "${arguments[@]}" playbooks/kup-update.yml
+    )
+    ansible-galaxy collection build --force --output-path build/bare build/package
+fi
+
 # What is built goes along: neither a controller nor a node needs a compiler.
 install -m 755 files/paged/paged build/package/files/paged/paged
 ansible-galaxy collection build --force --output-path build build/package
 [ "${1:-}" != --build-only ] || exit 0
 
-version=$(sed -n 's/^version: *//p' galaxy.yml)
-tarball=$PWD/build/kup-fleet-$version.tar.gz
-installed=$PWD/build/install-check
-rm -rf "$installed"
-mkdir -p "$installed"
-
-# Neither this clone's settings nor its tree: only what was installed may be found.
-: >"$installed/ansible.cfg"
-export ANSIBLE_CONFIG=$installed/ansible.cfg ANSIBLE_COLLECTIONS_PATH=$installed
+# install_into DIR TARBALL: from here on only what is installed there may be found, and none of this clone's settings.
+install_into() {
+    rm -rf "$1"
+    mkdir -p "$1"
+    : >"$1/ansible.cfg"
+    export ANSIBLE_CONFIG=$1/ansible.cfg ANSIBLE_COLLECTIONS_PATH=$1
+    ansible-galaxy collection install "$2" --collections-path "$1" --offline
+}
+built=$PWD/build/$tarball bare=$PWD/build/bare/$tarball work=$PWD/build/install-check
 cd /
-ansible-galaxy collection install "$tarball" --collections-path "$installed" --offline
-ansible-playbook --syntax-check --inventory localhost, kup.fleet.kup_update
-# With the program that the nodes get.
-test -x "$installed/ansible_collections/kup/fleet/files/paged/paged"
-# Every module's documentation can be read.
+
+# With the program that the nodes get, found by its name, every module's documentation readable.
+install_into "$work/built" "$built"
+test -x "$work/built/ansible_collections/kup/fleet/files/paged/paged"
+ansible-playbook --syntax-check "${arguments[@]}" kup.fleet.kup_update
 ansible-doc --list kup.fleet
+
+# Without the program: a controller that has no compiler says so before it looks for the node, and one that has builds it.
+install_into "$work/bare" "$bare"
+program=$work/bare/ansible_collections/kup/fleet/files/paged/paged
+test ! -e "$program"
+mkdir "$work/tools"
+for tool in ansible-playbook python3 env sh locale; do ln -s "$(command -v "$tool")" "$work/tools/"; done
+if PATH=$work/tools ANSIBLE_NOCOLOR=1 ansible-playbook "${arguments[@]}" kup.fleet.kup_update >"$work/refusal" 2>&1; then
+    echo "install-check: a controller without a compiler was accepted, expected a refusal; see $work/refusal" >&2
+    exit 1
+fi
+grep -q 'The collection has no page daemon .* lacks make and gcc to build it; ' "$work/refusal"
+if grep -q 'cannot be reached' "$work/refusal"; then
+    echo "install-check: a node was looked for before the refusal; see $work/refusal" >&2
+    exit 1
+fi
+ansible localhost --module-name kup.fleet.kup_page_daemon
+test -x "$program"

@@ -1,0 +1,22 @@
+# Copyright (c) 2026, the kup.fleet authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Build the page daemon on the controller; the module of the same name has the documentation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ansible_collections.kup.fleet.plugins.modules.kup_page_daemon import DOCUMENTATION
+from ansible_collections.kup.fleet.plugins.plugin_utils import _page_daemon
+from ansible_collections.kup.fleet.plugins.plugin_utils._controller import ControllerAction
+
+_SOURCES = Path(__file__).parents[2] / "files/paged"
+
+
+class ActionModule(ControllerAction):
+    documentation = DOCUMENTATION
+
+    def work(self, arguments, task_vars):
+        return {"changed": _page_daemon.provide(str(_SOURCES), dry=self._task.check_mode), "path": f"{_SOURCES}/paged"}
