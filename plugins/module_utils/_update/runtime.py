@@ -61,9 +61,10 @@ def install(wanted, dry=False):
 
 
 def _remove_empty_directories(kept):
-    """Remove directories below (and with) the runtime's without a file that is kept; Python's cache does not count."""
+    """Remove directories below (and with) the runtime's without a file that is kept; Python's cache goes with the directory above it."""
     for directory, _directories, _names in os.walk(RUNTIME, topdown=False):
-        if not any(path.startswith(f"{directory}/") for path in kept):
+        is_cache = os.path.basename(directory) == "__pycache__"
+        if not is_cache and not any(path.startswith(f"{directory}/") for path in kept):
             shutil.rmtree(directory)
 
 

@@ -1,0 +1,80 @@
+"""The node's own copy of the library and of files/node: what is installed where, and what of an older layout is removed."""
+
+import pytest
+
+from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._update import runtime
+from ansible_collections.kup.fleet.plugins.module_utils._update.record import Record
+
+LIBRARY = {"_paths.py": "1\n", "_update/cli.py": "2\n"}
+NODE = {"cli": "#!/bin/sh\n", "boot/generator": "#!/bin/sh\n:\n", "boot/early": "#!/bin/sh\n", "lib/record.sh": ":\n"}
+
+
+@pytest.fixture
+def node(tmp_path, monkeypatch):
+    root = tmp_path / "lib"
+    monkeypatch.setattr(runtime, "RUNTIME", str(root))
+    monkeypatch.setattr(runtime, "_PACKAGE", f"{root}/kup")
+    monkeypatch.setattr(runtime, "GENERATOR", str(tmp_path / "generators/kup"))
+    monkeypatch.setattr(runtime.kmod, "SOURCE", f"{root}/kmod")
+    monkeypatch.setattr(runtime.page_daemon, "PROGRAM", f"{root}/paged")
+    monkeypatch.setattr(runtime.record, "load", Record)
+    return root
+
+
+def wanted():
+    return runtime.layout(LIBRARY, NODE, {"main.c": "3\n"})
+
+
+def installed(root):
+    return {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
+
+
+LAYOUT = {"kup/__init__.py", "kup/_paths.py", "kup/_update/cli.py", "cli", "boot/early", "lib/record.sh", "kmod/main.c"}
+
+
+def test_folders_are_kept(node):
+    changed = runtime.install(wanted())
+    assert installed(node) == LAYOUT
+    assert (node.parent / "generators/kup").read_text() == NODE["boot/generator"]
+    assert set(changed) == {*(f"{node}/{name}" for name in LAYOUT), f"{node.parent}/generators/kup"}
+    assert (node / "boot/early").stat().st_mode & 0o777 == 0o755
+    assert (node / "lib/record.sh").stat().st_mode & 0o777 == 0o644
+    assert runtime.install(wanted()) == []
+
+
+def test_files_and_folders_of_an_older_layout_are_removed(node):
+    runtime.install(wanted())
+    for name in ("kup/_old/a.py", "kup/_old/__pycache__/a.pyc", "kup/__pycache__/b.pyc", "lib.sh", "gone/deep/file"):
+        (node / name).parent.mkdir(parents=True, exist_ok=True)
+        (node / name).touch()
+    assert runtime.install(wanted(), dry=True) == [
+        f"{node}/{name}" for name in ("gone/deep/file", "kup/_old/a.py", "lib.sh")
+    ]
+    runtime.install(wanted())
+    assert installed(node) == {*LAYOUT, "kup/__pycache__/b.pyc"}
+    assert not (node / "gone").exists()
+    assert not (node / "kup/_old").exists()
+
+
+def test_the_page_daemon_that_the_role_has_copied_stays(node):
+    runtime.install(wanted())
+    (node / "paged").touch()
+    assert runtime.install(wanted()) == []
+    assert (node / "paged").exists()
+
+
+def test_all_of_it_goes(node):
+    runtime.install(wanted())
+    (node / "paged").touch()
+    runtime.install({})
+    assert not node.exists()
+    assert not (node.parent / "generators/kup").exists()
+
+
+def test_not_while_an_update_is_under_way(node, monkeypatch):
+    runtime.install(wanted())
+    monkeypatch.setattr(runtime.record, "load", lambda: Record(PHASE="probation"))
+    with pytest.raises(KupError, match="An update is under way"):
+        runtime.install({})
+    assert installed(node) == LAYOUT
