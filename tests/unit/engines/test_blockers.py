@@ -18,7 +18,7 @@ def node(monkeypatch):
     monkeypatch.setattr(page_daemon, "runs", lambda: parts.runs)
     for module, command in ((foam, foam.criu_command), (ppp, ppp.command)):
         monkeypatch.setattr(command, "check", lambda feature: parts.said.get(feature, ""))
-        monkeypatch.setattr(module, "read_text", lambda path, default: parts.files.get(path, default))
+        monkeypatch.setattr(module, "read_text", lambda path, default: parts.files.get(path, default))  # pylint: disable=unnecessary-lambda
     monkeypatch.setattr(foam.filesystems, "of", lambda path: types.SimpleNamespace(kind=parts.kind))
     monkeypatch.setattr(ppp.os, "uname", lambda: types.SimpleNamespace(machine=parts.machine))
     monkeypatch.setattr(ppp.glob, "glob", lambda pattern: [SIZE] if pathlib.PurePath(SIZE).match(pattern) else [])
