@@ -6,7 +6,7 @@ ENGINES = ("criu", "foam", "ppp", "ppp+foam")
 
 # Points at which a fault can strike, in the order in which an update comes by them; see fault.sh.
 OLD_KERNEL = ("checkpointing", "freeze", "dumped", "planned")
-NEW_KERNEL = ("early", "attached", "restoring", "flowing", "probation")
+NEW_KERNEL = ("early", "attached", "restoring", "pending", "probation")
 POINTS = (*OLD_KERNEL, "boot", *NEW_KERNEL)
 # systemd's ordering of the unit that strikes; the others look for their moment by themselves.
 ORDER = {
@@ -14,12 +14,12 @@ ORDER = {
     "attached": "DefaultDependencies=no\nAfter=kup-early.service\nBefore=kup-paged-patterns.service patterns.service",
 }
 # Seconds after the point, at random up to so many.
-SPREAD = {"checkpointing": 1.0, "boot": 2.0, "restoring": 1.0, "flowing": 0.3, "probation": 1.0}
+SPREAD = {"checkpointing": 1.0, "boot": 2.0, "restoring": 1.0, "pending": 0.3, "probation": 1.0}
 
 # What can be killed by its name, and where it runs.
 KILLED = {
     "criu": ("freeze", "dumped", "restoring"),
-    "paged": ("checkpointing", "freeze", "restoring", "flowing"),
+    "paged": ("checkpointing", "freeze", "restoring", "pending"),
     "systemd-journal": ("freeze", "restoring", "probation"),
 }
 # The collection's own programs, by their command lines.
@@ -27,7 +27,7 @@ KILLED_LINES = {
     "kup._update.cli": OLD_KERNEL,
     "kup/boot/early": ("early",),
     "kup/boot/restore-unit": ("restoring",),
-    "kup/boot/restore-done": ("flowing",),
+    "kup/boot/restore-done": ("pending",),
 }
 # What the kernel is told so that it does not come to user space.
 COMMAND_LINES = ("root=/dev/none", "init=/bin/false")

@@ -101,7 +101,7 @@ def pending_memory(process, around):
     """Memory of a process is still to come (userfaultfd): CRIU would leave it out."""
     del around
     if process.userfaultfd:
-        yield "its memory", "is still flowing in (userfaultfd)", "wait until it is in place"
+        yield "its memory", "is not in place yet (userfaultfd)", "wait until it is in place"
 
 
 #: All of them apply to each process.

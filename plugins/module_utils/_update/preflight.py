@@ -55,15 +55,9 @@ def examine(selector, unit_names, images, engine, disk_checkpoint, owner):
     if needs_update:
         kernels = [running, wanted] if wanted else [running]
         missing = sorted({*missing, *registry.packages(engine, kernels)})
-        blockers += kexec.blockers() + grub.blockers() + [each for one in judged for each in one.blockers]
-        if "criu" not in missing:
-            choice = _choose(engine, images, kernels, disk_checkpoint)
-            blockers += choice.blockers
-        blockers += [each for one in judged for each in _of_engine(choice.engine, images, one)]
-    # Where nobody knows yet which engine it will be, the one that writes most.
-    likely = choice.engine or ("criu" if engine == registry.AUTO else engine)
-    sizes = (sum(one.verdict[key] for one in judged) for key in ("rss_bytes", "shmem_bytes"))
-    written = registry.images_bytes(likely, disk_checkpoint, *sizes)
+        choice = _choose(engine, images, kernels, disk_checkpoint) if "criu" not in missing else choice
+        blockers += kexec.blockers() + grub.blockers() + _of_units(judged, choice, images)
+    written = _images_bytes(choice.engine or engine, disk_checkpoint, judged)
     node = seen.node(selector, wanted, images, written, record["PHASE"])
     if needs_update:
         blockers += all_of(checks.NODE_CHECKS, node)
@@ -118,6 +112,18 @@ def _choose(engine, images, kernels, disk_checkpoint):
     except Blocked as error:
         choice.blockers += error.blockers
     return choice
+
+
+def _images_bytes(engine, disk_checkpoint, judged):
+    """Estimated size of all images; where the engine is not known yet (``auto``), of the engine that writes most."""
+    sizes = (sum(one.verdict[key] for one in judged) for key in ("rss_bytes", "shmem_bytes"))
+    return registry.images_bytes("criu" if engine == registry.AUTO else engine, disk_checkpoint, *sizes)
+
+
+def _of_units(judged, choice, images):
+    """Blockers of all units (``judged``: a list), of the choice of an engine, and of the engine for each unit."""
+    found = [each for one in judged for each in one.blockers] + choice.blockers
+    return found + [each for one in judged for each in _of_engine(choice.engine, images, one)]
 
 
 def _of_engine(engine, images, judged):

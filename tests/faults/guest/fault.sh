@@ -72,7 +72,7 @@ planned)
 	until_in "$point " $timeline
 	;;
 restoring) until_in "restore-start " /run/kup/times ;;
-flowing) until_link /run/kup/open ;;
+pending) until_link /run/kup/open ;;
 probation) until_in "PHASE='probation'" $record ;;
 esac
 [ "$seconds" = 0.00 ] || sleep "$seconds"
