@@ -14,7 +14,7 @@ from .command import numbers
 #   (first CRIU without the fault, first kernel that shows it, what happens)
 _MISFITS = (
     ((3, 18), (6, 13), "fails to dump and to restore"),
-    ((4, 2), (7, 0), "cannot dump internet sockets"),
+    ((4, 2), (6, 16), "cannot dump internet sockets"),
 )
 NO_SHM = "configure it to use anonymous shared memory or files on a disk"
 IN_MEMORY = "is a file in memory, which ends with the kernel"
