@@ -67,6 +67,10 @@ kernels: kernel-tools ## patch and boot kernels of the mirror for half an hour, 
 kmod: kernel-tools ## try the kernel module on pairs of kernels for half an hour, from where the last slice ended
 	$(call slice,tests.kmod.run)
 
+.PHONY: mutations
+mutations: tools ## break the product in small ways, one after the other, and see whether the unit tests notice
+	@python -m tests.mutations $(OPTIONS)
+
 .PHONY: outages
 outages: lab-tools ## measure the outages of fallbacks; nothing else should run on this machine
 	@$(venv)/bin/python -m tests.faults.outages $(OPTIONS)

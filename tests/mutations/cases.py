@@ -211,7 +211,7 @@ CASES = (
     Mutation(
         "files/node/boot/early",
         "the early boot sets no network lock",
-        'nft -f "$plan/hold.nft"\n',
+        'nft -f "$plan/network-lock.nft"\n',
         ":\n",
     ),
     Mutation(

@@ -6,7 +6,7 @@
 #include "base/common.h"
 #include "images/runs.h"
 #include "serve/regions.h"
-#include "store/object.h"
+#include "store/flat_file.h"
 
 /* What was dumped of one task. Tasks that it forks while it is being restored share it. */
 struct image {

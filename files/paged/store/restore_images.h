@@ -7,7 +7,7 @@
 #define PAGED_RESTORE_IMAGES_H
 
 #include "images/runs.h"
-#include "store/object.h"
+#include "store/flat_file.h"
 
 struct restore_images {
 	/* The directory of CRIU's images; for messages, its path and the store's. */

@@ -19,7 +19,7 @@
 #include "images/pagemap.h"
 #include "images/snapshot_id.h"
 #include "page_server/peer.h"
-#include "store/object.h"
+#include "store/flat_file.h"
 #include "store/restore_images.h"
 #include "store/writer.h"
 

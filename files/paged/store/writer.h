@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 
-#include "store/object.h"
+#include "store/flat_file.h"
 
 /* A chunk is several requests of the disk. */
 #define CHUNK_PAGES ((uint64_t)512)

@@ -18,7 +18,7 @@
     boot/N/frames     engine ppp: where the kept page frames are (`_engines.frames.load`)
     boot/N/resources  for each unit its name, control group, weights (CPU, IO) and memory limits (max, high); it has others while it
                       is being restored
-    boot/N/hold.nft   the network lock
+    boot/N/network-lock.nft   the network lock
     boot/N/links      interfaces of the saved connections: hardware address, name, modules
     boot/N/addresses  their addresses and routes, for ``ip -batch``
     boot/N/routes     one line per peer, for ``ip -batch``: all must succeed before sockets can be connected
@@ -72,7 +72,7 @@ class Plan:
         """
         if network.bound(sockets) - self._bound:
             self._put_links(sockets)
-        self._put("hold.nft", network_lock.ruleset(sockets))
+        self._put("network-lock.nft", network_lock.ruleset(sockets))
         self._put("routes", network.route_queries(sockets))
         self._put("last-pid", f"{max(threads) + 1}\n")
 

@@ -4,7 +4,9 @@
 
 """Is the node fit for this update? Looks at everything, changes nothing.
 
-What is seen of the node and its units is judged by checks: those of this room, and of the rooms boot, CRIU and engines.
+What is seen (`seen`) is judged by checks, of which docs/refusals.md lists all: of the node and its units in `_update/checks.py`, of the
+boot in `_boot/checks.py`, of processes and descriptors in `_criu/checks.py` and `_criu/descriptor_checks.py`, of each engine in
+`_engines/checks.py`.
 """
 
 from __future__ import annotations

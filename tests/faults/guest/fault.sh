@@ -110,4 +110,8 @@ check) : >$here/check-fails ;;
 crash) systemctl kill --signal=KILL patterns.service ;;
 second) KUP_OWNER=another python3 $here/node.py stage criu "$(uname -r)" 60 >$here/second 2>&1 ;;
 package) dpkg --remove --force-depends "linux-image-$word" ;;
+*)
+	echo "fault.sh: the fault is '$fault', expected one of those above" >&2
+	exit 2
+	;;
 esac

@@ -18,7 +18,7 @@ def test_process_ids_and_packets_are_taken_care_of_before_the_network(node):
     made = early(node)
     made.run("boot/early")
     assert made.read("proc/sys/kernel/ns_last_pid") == "4711\n"
-    assert made.calls == [f"nft -f {made.plan}/hold.nft", f"ip -force -batch {made.plan}/addresses"]
+    assert made.calls == [f"nft -f {made.plan}/network-lock.nft", f"ip -force -batch {made.plan}/addresses"]
     assert made.events() == ["user-space", "held", "addressed"]
     assert made.marked("early-done")
 

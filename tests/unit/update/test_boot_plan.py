@@ -61,7 +61,7 @@ def files(folder):
 def test_all_files_of_a_plan(write):
     plan = write()
     assert files(plan) == {
-        *("frames", "resources", "links", "addresses", "routes", "hold.nft", "last-pid"),
+        *("frames", "resources", "links", "addresses", "routes", "network-lock.nft", "last-pid"),
         *(
             f"restore/{name}.service"
             for name in ("kup-early", "kup-restore-done", "kup-restore-failed", "cache", "store")

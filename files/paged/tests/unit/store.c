@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "snapshot.h"
-#include "store/object.h"
+#include "store/flat_file.h"
 #include "store/sum.h"
 #include "unit.h"
 

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The flat files of one object (a task's address space or a shared memory segment). The offset in a .pages file is the
- * address, the .sums file beside it has eight bytes for each page (sum.h). Both are cut into segments of 8 TiB of
- * address space because ext4 ends at 2^44.
+ * The format of engine foam's store: flat files for each object, which is a task's address space or a shared memory segment.
+ *
+ * task-ID.SSSS.pages, shmem-ID.SSSS.pages: the pages, sparse; the offset is the address. Each file has a segment of 8 TiB of
+ * address space, because ext4 ends at 2^44; SSSS is its number, in hex.
+ * task-ID.SSSS.sums, shmem-ID.SSSS.sums: eight bytes for each page: a checksum of content and address, or 0 (sum.h).
+ * unfinished: exists while a round is being received (round.h).
+ * paged-snapshot: which images belong to this store (images/snapshot_id.h).
  */
-#ifndef PAGED_OBJECT_H
-#define PAGED_OBJECT_H
+#ifndef PAGED_FLAT_FILE_H
+#define PAGED_FLAT_FILE_H
 
 #include "base/common.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "store/object.h"
+#include "store/flat_file.h"
 
 #include <dirent.h>
 #include <errno.h>
