@@ -60,7 +60,13 @@ class FakeNode:
             self.write(f"var/lib/kup/kernels/{kernel}/cmdline", "root=/dev/sda1\n")
         self.plan = root / "var/lib/kup/boot" / self.values["CHECKPOINT"]
         self.write_plan("resources", "".join(f"{unit} {self.cgroup(unit)} 50 60 100 90\n" for unit in units.split()))
-        for name, text in {"last-pid": "4711\n", "network-lock.nft": "", "links": "", "addresses": "", "routes": ""}.items():
+        for name, text in {
+            "last-pid": "4711\n",
+            "network-lock.nft": "",
+            "links": "",
+            "addresses": "",
+            "routes": "",
+        }.items():
             self.write_plan(name, text)
         for unit in units.split():
             self.write(f"var/lib/kup/images/update/1-{unit}/restore.log", "")
