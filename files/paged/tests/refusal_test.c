@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -683,6 +684,15 @@ static void forget_poison(void)
 	CHECK(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0));
 }
 
+/* The daemon that has killed its application ends by itself a moment later: until then the store is its. */
+static void await_release(const char *directory)
+{
+	int fd = open(directory, O_RDONLY | O_DIRECTORY);
+
+	CHECK(fd >= 0 && !flock(fd, LOCK_EX));
+	close(fd);
+}
+
 /* Where the kernel cannot poison a page, the process is killed before it could read zeros; also when CRIU is not there any more. */
 static void test_spoilt_page_without_poison(bool late)
 {
@@ -706,6 +716,7 @@ static void test_spoilt_page_without_poison(bool late)
 		_exit(0);
 	}
 	CHECK(exit_code(application) == 128 + SIGKILL);
+	await_release(store);
 }
 
 /* `paged record` on whose standard input nobody says that the tree stands still. */
