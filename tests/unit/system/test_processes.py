@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import time
 
 import pytest
 
@@ -11,10 +12,16 @@ from ansible_collections.kup.fleet.plugins.module_utils._system import processes
 
 @pytest.fixture
 def child():
-    child = subprocess.Popen(["sleep", "60"])
-    yield child
-    child.kill()
-    child.wait()
+    """A process that has come to rest: what it is and has does not change between two looks."""
+    with subprocess.Popen(
+        ["sh", "-c", "echo ready; read -r _"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdout.readline() == b"ready\n"
+        deadline = time.monotonic() + 20
+        while processes.Process(child.pid).status("State")[:1] != "S" and time.monotonic() < deadline:
+            time.sleep(0.01)
+        yield child
+        child.kill()
 
 
 def test_a_process_has_a_parent_and_memory(child):
