@@ -58,6 +58,20 @@ def _of(engine):
         yield Case(engine, point, "cut")
     for words in COMMAND_LINES:
         yield Case(engine, "boot", "word", words)
+    yield from _of_killed_programs(engine)
+    yield from _of_disks(engine)
+    for step in ("-1 year", "+1 year"):
+        yield Case(engine, "early", "clock", step)
+    yield Case(engine, "probation", "network", "120")
+    yield Case(engine, "probation", "check")
+    yield Case(engine, "probation", "crash")
+    # The watchdog's driver is a module: systemd has nothing to feed any earlier.
+    yield Case(engine, "probation", "hang")
+    yield Case(engine, "checkpointing", "second")
+    yield Case(engine, "checkpointing", "package", "OLD")
+
+
+def _of_killed_programs(engine):
     for line, points in KILLED_LINES.items():
         for point in points:
             yield Case(engine, point, "kill-line", line)
@@ -66,6 +80,9 @@ def _of(engine):
         if (engine, program) != ("criu", "paged"):
             for point in points:
                 yield Case(engine, point, "kill", program)
+
+
+def _of_disks(engine):
     for point in ("checkpointing", "freeze", "attached", "probation"):
         yield Case(engine, point, "full")
     for point in ("checkpointing", "attached", "probation"):
@@ -76,15 +93,6 @@ def _of(engine):
     yield Case(engine, "early", "flip", "plan")
     if engine.startswith("ppp"):
         yield Case(engine, "early", "flip", "table")
-    for step in ("-1 year", "+1 year"):
-        yield Case(engine, "early", "clock", step)
-    yield Case(engine, "probation", "network", "120")
-    yield Case(engine, "probation", "check")
-    yield Case(engine, "probation", "crash")
-    # The watchdog's driver is a module: systemd has nothing to feed any earlier.
-    yield Case(engine, "probation", "hang")
-    yield Case(engine, "checkpointing", "second")
-    yield Case(engine, "checkpointing", "package", "OLD")
 
 
 def cases():

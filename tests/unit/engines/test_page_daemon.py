@@ -62,3 +62,11 @@ def test_one_that_does_not_end_is_ended(program, monkeypatch):
     with pytest.raises(KupError, match="did not end"):
         server.finish()
     assert server._process.poll() is not None
+
+
+def test_what_the_page_daemon_says_is_the_cause(monkeypatch):
+    class Server:
+        def finish(self):
+            raise KupError("The disk is full.")
+
+    assert str(page_daemon.with_cause(Server(), "CRIU failed")) == "CRIU failed (The disk is full.)"

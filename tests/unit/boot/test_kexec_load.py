@@ -1,0 +1,41 @@
+"""Loading the next kernel, and its command line."""
+
+import pytest
+
+from ansible_collections.kup.fleet.plugins.module_utils._boot import kexec, panic
+
+
+@pytest.mark.parametrize(
+    ("current", "expected"),
+    [
+        ("BOOT_IMAGE=/boot/vmlinuz-6.12 root=UUID=1 ro console=ttyS0", "root=UUID=1 console=ttyS0 rw quiet"),
+        ("root=/dev/sda1 rw quiet initrd=\\initrd.img", "root=/dev/sda1 rw quiet"),
+        ("root=/dev/sda1 quiet rootwait crashkernel=256M", "root=/dev/sda1 rootwait crashkernel=256M rw quiet"),
+        ("root=/dev/sda1 ro kup_ppp.table=0x1000,0x2 quiet", "root=/dev/sda1 rw quiet"),
+    ],
+)
+def test_command_line_of_the_next_kernel(current, expected):
+    assert kexec.command_line(current) == " ".join([expected, *panic.words()])
+
+
+@pytest.fixture
+def staged(tmp_path):
+    (tmp_path / "cmdline").write_text("root=/dev/sda1 rw quiet\n")
+    return tmp_path
+
+
+def test_a_kernel_is_loaded_with_what_is_staged_beside_it(staged):
+    command = kexec.load_command(f"{staged}/patched", ["--kexec-syscall"], "kup_ppp.table=0x1000,0x2")
+    assert command == [
+        "kexec",
+        "--kexec-syscall",
+        "--load",
+        f"{staged}/patched",
+        "--command-line=root=/dev/sda1 rw quiet kup_ppp.table=0x1000,0x2",
+    ]
+    (staged / "initrd").write_text("")
+    assert kexec.load_command(f"{staged}/vmlinuz", [])[2:] == [
+        f"{staged}/vmlinuz",
+        "--command-line=root=/dev/sda1 rw quiet",
+        f"--initrd={staged}/initrd",
+    ]
