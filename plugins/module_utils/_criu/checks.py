@@ -78,6 +78,30 @@ def user_namespace(process, around):
 
 
 @check
+def mount_namespace(process, around):
+    """A process has another mount namespace than its unit's main process."""
+    own = process.namespaces.get("mnt")
+    if own and own != around.namespaces["mnt"]:
+        yield (
+            "its mount namespace",
+            f"is not that of the main process {around.main_pid}",
+            "let the program not make mount namespaces of its own (its sandbox)",
+        )
+
+
+@check
+def private_directory(process, around):
+    """The working directory of a process has another path outside of the unit (`PrivateTmp=`, `BindPaths=` …)."""
+    del around
+    if process.directory:
+        yield (
+            f"its working directory {process.directory}",
+            "lies in the unit's own file system view (PrivateTmp=, BindPaths=, RootDirectory=…)",
+            "let it use a directory that has the same path outside of the unit",
+        )
+
+
+@check
 def tracer(process, around):
     """A process is traced by a debugger or `strace`: CRIU has to trace it itself."""
     del around
@@ -110,6 +134,8 @@ PROCESS_CHECKS = (
     pid_namespace,
     net_namespace,
     user_namespace,
+    mount_namespace,
+    private_directory,
     tracer,
     control_group,
     pending_memory,
@@ -147,5 +173,17 @@ def io_uring(mapping, around):
         yield "the mapping of an io_uring", "is unknown to CRIU", "turn io_uring off"
 
 
+@check
+def private_mapping(mapping, around):
+    """A process maps a file, such as its program, that has another path outside of the unit (`BindPaths=`, `RootImage=` …)."""
+    del around
+    if mapping.private:
+        yield (
+            f"the mapping of {mapping.path}",
+            "lies in the unit's own file system view (BindPaths=, RootDirectory=, RootImage=…)",
+            "put the file where it has the same path outside of the unit",
+        )
+
+
 #: The first that applies to a mapping tells.
-MAPPING_CHECKS = (sysv_memory, mapped_file_in_memory, mapped_device, io_uring)
+MAPPING_CHECKS = (sysv_memory, mapped_file_in_memory, mapped_device, io_uring, private_mapping)

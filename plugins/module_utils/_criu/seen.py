@@ -21,14 +21,15 @@ JOURNAL = "/run/systemd/journal/stdout"
 # File systems whose files end with the kernel.
 _VOLATILE = ("tmpfs", "ramfs", "devtmpfs", "hugetlbfs")
 _NAMESPACES = ("pid", "net", "user")
+_ALL_NAMESPACES = (*_NAMESPACES, "mnt")
 
 
 @dataclass(frozen=True)
 class Around:
     """What a process is judged by.
 
-    ``parents``: pid → parent's pid of the unit's processes, empty if that cannot be told; ``namespaces``: kind → the host's;
-    ``volatile``: device numbers ("00:1c") of file systems in memory.
+    ``parents``: pid → parent's pid of the unit's processes, empty if that cannot be told; ``namespaces``: kind → the host's, and
+    of "mnt" the main process's; ``volatile``: device numbers ("00:1c") of file systems in memory.
     """
 
     main_pid: int
@@ -40,21 +41,25 @@ class Around:
 
 @dataclass(frozen=True)
 class Process:
-    """``tracer``: its pid or empty; ``cgroup``: path; ``userfaultfd``: some memory is registered with it."""
+    """``tracer``: its pid or empty; ``cgroup``: path; ``userfaultfd``: some memory is registered with it; ``directory``: the working
+    directory, if its path leads to another one outside of the unit."""
 
     pid: int
     namespaces: dict
     tracer: str
     cgroup: str
     userfaultfd: bool
+    directory: str = ""
 
 
 @dataclass(frozen=True)
 class Mapping:
-    """A mapped ``path`` as in /proc/PID/maps, and the number of its ``device`` ("00:1c")."""
+    """A mapped ``path`` as in /proc/PID/maps, and the number of its ``device`` ("00:1c"); ``private``: the path leads to another
+    file outside of the unit."""
 
     path: str
     device: str
+    private: bool = False
 
 
 @dataclass(frozen=True)
@@ -88,6 +93,7 @@ def around(unit):
     # Before the package is installed: who is whose child is looked at once it is.
     parents = {each.pid: each.parent for each in unit.processes} if processes.HAS_PSUTIL else {}
     host = {kind: os.readlink(f"/proc/1/ns/{kind}") for kind in _NAMESPACES}
+    host["mnt"] = unit.main.namespace("mnt")
     return Around(unit.main_pid, unit.cgroup, parents, host, _volatile_devices())
 
 
@@ -97,17 +103,38 @@ def process(one):
     userfaultfd = re.search(r"^VmFlags:.* um\b", read_text(f"{one.path}/smaps", ""), re.MULTILINE)
     return Process(
         pid=one.pid,
-        namespaces={kind: one.namespace(kind) for kind in _NAMESPACES},
+        namespaces={kind: one.namespace(kind) for kind in _ALL_NAMESPACES},
         tracer=one.status("TracerPid").lstrip("0"),
         cgroup=read_text(f"{one.path}/cgroup", "").rpartition("::")[2],
         userfaultfd=bool(userfaultfd),
+        directory=_private_directory(one),
     )
 
 
-def mappings(one):
-    """Each mapped path of a process, once."""
-    rows = (line.split(maxsplit=5) for line in read_text(f"{one.path}/maps", "").splitlines())
-    return list(dict.fromkeys(Mapping(row[5], row[3]) for row in rows if len(row) > 5))
+def _private_directory(one):
+    try:
+        path = os.readlink(f"{one.path}/cwd")
+        return "" if path.endswith(" (deleted)") or _same_file(f"{one.path}/cwd", path) else path
+    except OSError:  # it has ended
+        return ""
+
+
+def mappings(one, own_mounts):
+    """Each mapped path of a process, once.
+
+    :param own_mounts: it has a mount namespace of its own: a path may lead elsewhere than on the node.
+    """
+    rows = [line.split(maxsplit=5) for line in read_text(f"{one.path}/maps", "").splitlines()]
+    places = {(row[5], row[3]): row[0] for row in rows if len(row) > 5}
+    return [
+        Mapping(path, device, own_mounts and _is_private(f"{one.path}/map_files/{place}", path))
+        for (path, device), place in places.items()
+    ]
+
+
+def _is_private(link, path):
+    named = path.startswith("/") and not path.endswith(" (deleted)")
+    return named and os.path.exists(link) and not _same_file(link, path)
 
 
 class Descriptors:

@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 from .._blocker import about, all_of, first_of
 from .._files import read_text
 from .._system import sockets as inet_sockets
-from . import seen
+from . import seen, view
 from .checks import MAPPING_CHECKS, PROCESS_CHECKS
 from .descriptor_checks import DESCRIPTOR_CHECKS
+from .view_checks import VIEW_CHECKS
 
 
 @dataclass
@@ -38,9 +39,12 @@ class Findings:
 def examine(unit):
     """Examine an active `Unit`; returns `Findings`."""
     findings = Findings()
+    own_mounts = unit.own_mounts
+    if own_mounts:
+        findings.blockers += about(first_of(VIEW_CHECKS, view.look(unit.main)), unit=unit.name)
     around, descriptors = seen.around(unit), seen.Descriptors(unit)
     for process in unit.processes:
-        blockers = _examine(process, around, descriptors, findings)
+        blockers = _examine(process, own_mounts, around, descriptors, findings)
         if process.exists:  # whatever seemed odd about one that ends meanwhile
             findings.blockers += about(blockers, unit=unit.name, process=f"{process.name}[{process.pid}]")
     owners = _lock_owners(read_text("/proc/locks", "").splitlines())
@@ -48,10 +52,10 @@ def examine(unit):
     return findings
 
 
-def _examine(process, around, descriptors, findings):
+def _examine(process, own_mounts, around, descriptors, findings):
     """Blockers of one process; the rest goes to ``findings``."""
     blockers = all_of(PROCESS_CHECKS, seen.process(process), around)
-    for mapping in seen.mappings(process):
+    for mapping in seen.mappings(process, own_mounts):
         blockers += first_of(MAPPING_CHECKS, mapping, around)
     sockets = inet_sockets.of_process(process)
     findings.sockets += sockets

@@ -7,10 +7,10 @@ import pytest
 from checkcases import Case, case_tests
 
 from ansible_collections.kup.fleet.plugins.module_utils._blocker import first_of
-from ansible_collections.kup.fleet.plugins.module_utils._criu import checks, descriptor_checks, seen
+from ansible_collections.kup.fleet.plugins.module_utils._criu import checks, descriptor_checks, seen, view, view_checks
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 
-HOST = {kind: f"{kind}:[1]" for kind in ("pid", "net", "user")}
+HOST = {kind: f"{kind}:[1]" for kind in ("pid", "net", "user", "mnt")}
 UNIT = "/system.slice/a.service"
 AROUND = seen.Around(7, UNIT, {7: 1, 8: 7, 9: 8}, HOST, frozenset({"00:1c"}))
 PROCESS = seen.Process(9, HOST, "", UNIT, False)
@@ -22,6 +22,14 @@ def process(**fields):
 
 def mapping(path, device="fe:01"):
     return seen.Mapping(path, device), AROUND
+
+
+def seen_mapping(**fields):
+    return seen.Mapping("/opt/x", "fe:01", **fields), AROUND
+
+
+def own_view(**fields):
+    return (view.View(**{"owned": True, "root": "/", **fields}),)
 
 
 def descriptor(target, **fields):
@@ -47,6 +55,8 @@ CASES = [
     ("pid-namespace", Case(in_namespace("pid"), in_namespace("net"), "its pid namespace")),
     ("net-namespace", Case(in_namespace("net"), in_namespace("user"), "its net namespace", "PrivateNetwork=")),
     ("user-namespace", Case(in_namespace("user"), in_namespace("pid"), "its user namespace", "PrivateUsers=")),
+    ("mount-namespace", Case(in_namespace("mnt"), in_namespace("pid"), "its mount namespace", "main process 7")),
+    ("private-directory", Case(process(directory="/tmp/x"), process(), "its working directory /tmp/x", "PrivateTmp=")),
     # Unreadable: the process has ended.
     ("pid-namespace", Case(in_namespace("pid"), process(namespaces=dict.fromkeys(HOST, "")), "its pid namespace")),
     ("tracer", Case(process(tracer="12"), process(), "the process", "is traced by pid 12")),
@@ -65,6 +75,20 @@ CASES = [
     ("mapped-device", Case(mapping("/dev/fb0"), mapping("/dev/zero"), "the mapping of /dev/fb0")),
     ("mapped-device", Case(mapping("/dev/fb0"), mapping("/dev/shm/x"), "the mapping of /dev/fb0")),
     ("io-uring", Case(mapping("anon_inode:[io_uring]"), mapping("[heap]"), "the mapping of an io_uring")),
+    (
+        "private-mapping",
+        Case(seen_mapping(private=True), seen_mapping(private=False), "the mapping of /opt/x", "BindPaths="),
+    ),
+    ("mount-namespace-owner", Case(own_view(owned=False), own_view(), "its mount namespace", "another user namespace")),
+    ("changed-root", Case(own_view(root="/srv"), own_view(), "its root directory /srv", "chroot(2)")),
+    (
+        "foreign-system-files",
+        Case(own_view(foreign=("/etc",)), own_view(), "/etc in the unit's own file system view", "RootDirectory="),
+    ),
+    (
+        "dynamic-user-directory",
+        Case(own_view(dynamic=("/var/lib/private/a",)), own_view(), "the directory /var/lib/private/a", "DynamicUser="),
+    ),
     (
         "shared-pipe",
         Case(descriptor("pipe:[3]", holder=44), descriptor("pipe:[3]"), "descriptor 5 (pipe:[3])", "pid 44"),
@@ -113,7 +137,7 @@ CASES = [
     ),
 ]
 test_every_check_has_a_case, test_a_blocker_is_found, test_no_blocker_is_found = case_tests(
-    "_criu.checks", "_criu.descriptor_checks", cases=CASES
+    "_criu.checks", "_criu.descriptor_checks", "_criu.view_checks", cases=CASES
 )
 
 
@@ -124,6 +148,7 @@ def test_what_is_no_version_is_refused():
 
 def test_each_check_of_a_unit_is_applied():
     applied = checks.PROCESS_CHECKS + checks.MAPPING_CHECKS + descriptor_checks.DESCRIPTOR_CHECKS
+    applied += view_checks.VIEW_CHECKS
     assert {each.code for each in applied} == {code for code, _case in CASES} - {"criu-kernel", "criu-check"}
 
 

@@ -9,7 +9,7 @@ import types
 
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils._criu import seen, support
+from ansible_collections.kup.fleet.plugins.module_utils._criu import seen, support, view
 from ansible_collections.kup.fleet.plugins.module_utils._system import processes
 from ansible_collections.kup.fleet.plugins.module_utils._system.unix_sockets import UnixSocket
 
@@ -53,7 +53,7 @@ def start(monkeypatch):
             child.pid,
             cgroup,
             {child.pid: one.parent},
-            {kind: one.namespace(kind) for kind in ("pid", "net", "user")},
+            {kind: one.namespace(kind) for kind in ("pid", "net", "user", "mnt")},
             frozenset(),
         )
         monkeypatch.setattr(seen, "around", lambda unit: around)
@@ -63,7 +63,9 @@ def start(monkeypatch):
         monkeypatch.setattr(
             seen, "_pipes_elsewhere", lambda pids: {k: v for k, v in elsewhere(pids).items() if k not in pipes}
         )
-        return types.SimpleNamespace(name="a.service", main_pid=child.pid, cgroup=cgroup, processes=[one])
+        return types.SimpleNamespace(
+            name="a.service", main_pid=child.pid, main=one, own_mounts=False, cgroup=cgroup, processes=[one]
+        )
 
     yield begin
     for child in children:
@@ -112,11 +114,12 @@ def test_a_process_that_has_ended_has_no_blockers(start, monkeypatch):
 
 def test_namespaces_and_control_group_are_seen(start, monkeypatch):
     unit = start()
-    judge_by(monkeypatch, unit, cgroup="/other", namespaces=dict.fromkeys(("pid", "net", "user"), "of the host"))
+    judge_by(monkeypatch, unit, cgroup="/other", namespaces=dict.fromkeys(("pid", "net", "user", "mnt"), "of the host"))
     assert [code for code, _object in found(unit)] == [
         "pid-namespace",
         "net-namespace",
         "user-namespace",
+        "mount-namespace",
         "control-group",
     ]
 
@@ -195,6 +198,36 @@ def test_a_file_that_others_do_not_see_by_its_path(start, monkeypatch, tmp_path)
     assert [code for code, _object in found(unit)] == ["private-file"]
 
 
+def test_a_directory_and_a_program_that_others_do_not_see_by_their_path(start, monkeypatch, tmp_path):
+    (tmp_path / "place").mkdir()
+    (tmp_path / "data").write_bytes(bytes(4096))
+    unit = start(f"map:{tmp_path}/data", cwd=tmp_path / "place")
+    assert found(unit) == []
+    for name in ("place", "data"):
+        (tmp_path / name).rename(tmp_path / f"its {name}")
+        (tmp_path / name).touch()
+    monkeypatch.setattr(
+        seen.os, "readlink", lambda path, real=os.readlink: real(path).replace(f"{tmp_path}/its ", f"{tmp_path}/")
+    )
+    read = seen.read_text
+    monkeypatch.setattr(
+        seen, "read_text", lambda path, *rest: read(path, *rest).replace(f"{tmp_path}/its ", f"{tmp_path}/")
+    )
+    assert ("private-directory", f"its working directory {tmp_path}/place") in found(unit)
+    assert "private-mapping" not in dict(found(unit))
+    # The program is compared where the unit has mounts of its own.
+    monkeypatch.setattr(view, "look", lambda main: view.View(owned=True, root="/"))
+    unit.own_mounts = True
+    assert ("private-mapping", f"the mapping of {tmp_path}/data") in found(unit)
+
+
+def test_a_view_of_its_own_is_judged(start, monkeypatch):
+    unit = start()
+    unit.own_mounts = True
+    monkeypatch.setattr(view, "look", lambda main: view.View(owned=False, root="/", foreign=("/etc",)))
+    assert found(unit) == [("mount-namespace-owner", "its mount namespace")]
+
+
 def test_memory_that_is_still_to_come_is_seen(start, monkeypatch):
     unit = start()
     read = seen.read_text
@@ -212,6 +245,7 @@ def test_file_systems_in_memory(monkeypatch):
 def test_parents_are_not_known_before_psutil_is_installed(monkeypatch):
     unit = types.SimpleNamespace(
         main_pid=7,
+        main=types.SimpleNamespace(namespace=lambda kind: kind),
         cgroup="/a",
         processes=[types.SimpleNamespace(pid=7, parent=1), types.SimpleNamespace(pid=8, parent=7)],
     )
