@@ -127,8 +127,10 @@ tools:
 	@tests/bootstrap.sh apt tests/packages.txt
 	@tests/bootstrap.sh venv $(venv)
 	@tests/bootstrap.sh tree
-	@$(MAKE) -s -C files/paged
-	@cmp -s build/paged/paged files/paged/paged || install -m 755 build/paged/paged files/paged/paged
+	@for program in paged environment; do \
+		$(MAKE) -s -C files/$$program; \
+		cmp -s build/$$program/$$program files/$$program/$$program || install -m 755 build/$$program/$$program files/$$program/$$program; \
+	done
 
 .PHONY: lab-tools
 lab-tools: tools

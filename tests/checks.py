@@ -122,6 +122,7 @@ def checks(venv: Path) -> list[Check]:
         Check("lint", "refusals", ("python", "-m", "tests.refusals_table", "--check")),
         Check("unit", "pytest", ("python", "-m", "pytest")),
         Check("unit", "paged", ("make", "-C", "files/paged", "check")),
+        Check("unit", "environment", ("make", "-C", "files/environment", "check")),
         Check("package", "install-check", ("tests/install-check.sh",)),
         Check(
             "vm",

@@ -22,7 +22,9 @@ if [ "${1:-}" != --build-only ]; then
 fi
 
 # What is built goes along: neither a controller nor a node needs a compiler.
-install -m 755 files/paged/paged build/package/files/paged/paged
+for program in paged environment; do
+    install -m 755 files/$program/$program build/package/files/$program/$program
+done
 ansible-galaxy collection build --force --output-path build build/package
 [ "${1:-}" != --build-only ] || exit 0
 
@@ -37,29 +39,33 @@ sources=$PWD/build/package built=$PWD/build/$tarball bare=$PWD/build/bare/$tarba
 rm -rf "$work"
 cd /
 
-# With the program that the nodes get, found by its name, every module's documentation readable.
+# With the programs that the nodes get, found by its name, every module's documentation readable.
 install_into "$work/built" "$built"
-test -x "$work/built/ansible_collections/kup/fleet/files/paged/paged"
+for program in paged environment; do
+    test -x "$work/built/ansible_collections/kup/fleet/files/$program/$program"
+done
 ansible-playbook --syntax-check "${arguments[@]}" kup.fleet.kup_update
 ansible-doc --list kup.fleet
 
-# Without the program: a controller that has no compiler says so before it looks for the node, and one that has builds it.
+# Without the programs: a controller that has no compiler says so before it looks for the node, and one that has builds it.
 install_into "$work/bare" "$bare"
-program=$work/bare/ansible_collections/kup/fleet/files/paged/paged
-test ! -e "$program"
+programs=$work/bare/ansible_collections/kup/fleet/files
+test ! -e "$programs/paged/paged"
 mkdir "$work/tools"
 for tool in ansible-playbook python3 env sh locale; do ln -s "$(command -v "$tool")" "$work/tools/"; done
 if PATH=$work/tools ANSIBLE_NOCOLOR=1 ansible-playbook "${arguments[@]}" kup.fleet.kup_update >"$work/refusal" 2>&1; then
     echo "install-check: a controller without a compiler was accepted, expected a refusal; see $work/refusal" >&2
     exit 1
 fi
-grep -q 'The collection has no page daemon .* lacks make and gcc to build it; ' "$work/refusal"
+grep -q 'The collection has no program paged .* lacks make and gcc to build it; ' "$work/refusal"
 if grep -q 'cannot be reached' "$work/refusal"; then
     echo "install-check: a node was looked for before the refusal; see $work/refusal" >&2
     exit 1
 fi
-ansible localhost --module-name kup.fleet.kup_page_daemon
-test -x "$program"
+ansible localhost --module-name kup.fleet.kup_programs
+for program in paged environment; do
+    test -x "$programs/$program/$program"
+done
 
 # Galaxy's own checks of a tarball, but for the linters, which `make lint` runs. They ask for an address of the repository, which
 # there is not yet.

@@ -17,7 +17,7 @@ ALLOWED = {
 }
 RUNTIME = "/usr/local/lib/kup"
 # Programs that are installed there beside files/node.
-PROGRAMS = ("paged",)
+PROGRAMS = ("paged", "environment")
 
 
 def release():

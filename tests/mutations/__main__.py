@@ -36,6 +36,7 @@ C_CODE = (*PYTEST, "-k", "sanitizers")
 CHECKS = {
     "plugins": LIBRARY,
     "files/node": LIBRARY,
+    "files/environment": ("make", "-s", "-C", "files/environment", "check"),
     "files/paged": ("make", "-s", "-C", "files/paged", "check"),
     "files/kmod": C_CODE,
     "files/stub": C_CODE,

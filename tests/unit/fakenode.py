@@ -22,7 +22,12 @@ _ABSOLUTE = re.compile(
 _COMMANDS = (
     *("busctl", "dmesg", "insmod", "ip", "kexec", "modprobe", "mount", "mountpoint", "nft", "rmmod"),
     *("sleep", "sync", "systemctl", "systemd-run", "vmcore-dmesg"),
-    *("usr/local/lib/kup/paged", "usr/local/lib/kup/cli", "usr/lib/systemd/systemd-sysctl"),
+    *(
+        "usr/local/lib/kup/environment",
+        "usr/local/lib/kup/paged",
+        "usr/local/lib/kup/cli",
+        "usr/lib/systemd/systemd-sysctl",
+    ),
 )
 
 

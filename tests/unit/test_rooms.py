@@ -15,8 +15,9 @@ ROOMS = {
     "_system": set(),
     "_boot": {"_system"},
     "_criu": {"_system"},
-    "_engines": {"_image", "_system", "_boot", "_criu"},
-    "_update": {"_system", "_boot", "_criu", "_engines"},
+    "_environment": {"_system", "_criu"},
+    "_engines": {"_image", "_system", "_boot", "_criu", "_environment"},
+    "_update": {"_system", "_boot", "_criu", "_environment", "_engines"},
 }
 FOOT = {"_blocker", "_errors", "_files", "_paths", "_run"}
 

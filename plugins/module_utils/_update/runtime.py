@@ -9,13 +9,15 @@ from __future__ import annotations
 import os
 import shutil
 
-from .._engines import kmod, page_daemon
+from .._engines import kmod
 from .._errors import KupError
 from .._files import write_file
 from .._paths import GENERATOR, RUNTIME
 from . import record
 
 _PACKAGE = RUNTIME + "/kup"
+# Programs for one architecture: the role copies them, beside what is installed here.
+_PROGRAMS = ("paged", "environment")
 # Of files/node; systemd looks for it elsewhere.
 _GENERATOR = "boot/generator"
 
@@ -46,8 +48,7 @@ def install(wanted, dry=False):
             "An update is under way on this node; finish it, or undo it with 'ansible-playbook kup.fleet.kup_fallback', before this."
         )
     changed = [path for path, text in wanted.items() if not _same(path, text)]
-    # The page daemon is a program for one architecture: the role copies it, beside what is installed here.
-    kept = {*wanted, page_daemon.PROGRAM} if wanted else set()
+    kept = {*wanted, *(f"{RUNTIME}/{name}" for name in _PROGRAMS)} if wanted else set()
     stale = [path for path in _present() if path not in kept]
     if not dry:
         for directory in {os.path.dirname(path) for path in changed}:

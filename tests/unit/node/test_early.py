@@ -29,6 +29,7 @@ def test_without_the_network_lock_nothing_else_happens(node):
     made.run("boot/early", code=1)
     assert len(made.calls) == 1
     assert not made.marked("early-done")
+    assert made.read("run/kup/cause") == "the network lock could not be set\n"
 
 
 def test_the_folder_of_this_boot_is_for_root_only(node):
@@ -123,3 +124,53 @@ def test_numbers_in_proc_sys_are_not_read_byte_by_byte():
     texts = {"kernel/osrelease", "kernel/random/boot_id"}
     for path in (path for path in SCRIPTS.rglob("*") if path.is_file()):
         assert set(re.findall(r"read -r .*</proc/sys/(\S+)", path.read_text())) <= texts, path
+
+
+def with_environment(node, body=":"):
+    made = early(node)
+    made.write_plan("environment/1-sysctls.plan")
+    made.write_plan("environment/2-files.plan")
+    made.fake("usr/local/lib/kup/environment", body)
+    return made
+
+
+def test_the_environment_is_put_in_place_before_process_ids_are_counted(node):
+    made = with_environment(node)
+    made.run("boot/early")
+    plans = f"{made.plan}/environment"
+    assert made.calls[0] == f"environment apply {plans}/1-sysctls.plan {plans}/2-files.plan"
+    assert made.events()[:3] == ["user-space", "environment", "held"]
+
+
+def test_what_one_unit_lacks_does_not_end_the_early_boot(node):
+    made = with_environment(node, "exit 3")
+    made.run("boot/early")
+    assert made.marked("early-done")
+    assert not made.marked("cause")
+
+
+@pytest.mark.parametrize("code", [1, 127])
+def test_what_the_node_lacks_ends_it_with_a_cause(node, code):
+    made = with_environment(node, f"echo 'the sysctl x could not be put in place: why' >&2; exit {code}")
+    made.run("boot/early", code=1)
+    assert not made.called("nft")
+    assert made.read("run/kup/cause").endswith("is not complete: the sysctl x could not be put in place: why\n")
+
+
+def test_a_process_id_that_the_kernel_refuses_is_noted(node):
+    made = early(node)
+    (made.root / "proc/sys/kernel/ns_last_pid").unlink()
+    (made.root / "proc/sys/kernel/ns_last_pid").mkdir()
+    made.run("boot/early")
+    assert made.read("run/kup/environment.log") == "-: process ids below 4711 may be taken (optional)\n"
+    assert made.marked("early-done")
+
+
+def test_huge_pages_that_stay_allowed_are_noted(node):
+    made = early(node)
+    made.keep_frames()
+    setting = made.root / "sys/kernel/mm/transparent_hugepage/enabled"
+    setting.unlink()
+    setting.mkdir()
+    made.run("boot/early")
+    assert made.read("run/kup/environment.log") == "-: huge pages could not be forbidden (optional)\n"

@@ -227,6 +227,22 @@ def test_the_kernel_s_refusal_of_frames_comes_first(node):
     assert made.load()["REASON"].endswith(": table refused: its sum is wrong")
 
 
+def test_the_cause_of_the_early_boot_comes_before_all_others(node):
+    made = failing(node)
+    made.write("run/kup/cause", "the network lock could not be set\n")
+    made.write(f"run/kup/{UNIT}.lacks", f"{UNIT} needs the fifo /run/x\n")
+    made.run("boot/restore-failed", code=1)
+    assert made.load()["REASON"] == f"the restore failed on {NEW}: the network lock could not be set"
+
+
+def test_what_a_unit_lacks_comes_before_what_criu_says(node):
+    made = failing(node)
+    made.write(f"run/kup/{UNIT}.lacks", f"{UNIT} needs the fifo /run/x\n")
+    made.write(f"var/lib/kup/images/update/1-{UNIT}/restore.log", "Error (a.c:1): of an older try\n")
+    made.run("boot/restore-failed", code=1)
+    assert made.load()["REASON"] == f"the restore failed on {NEW}: {UNIT} needs the fifo /run/x"
+
+
 def test_two_at_a_time_wait_for_each_other(node):
     made = failing(node)
     made.fake("flock", f"cp {made.root}/var/lib/kup/record {made.root}/locked")

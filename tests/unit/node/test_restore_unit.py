@@ -66,6 +66,14 @@ def test_the_pages_of_a_unit_come_before_everything_else(node):
     assert made.group_value(f"kup-paged-{UNIT}.service", "cpu.weight") == "10000"
 
 
+def test_a_unit_without_what_it_needs_is_not_restored(node):
+    made = restorable(node)
+    made.write(f"run/kup/{UNIT}.lacks", f"{UNIT} needs the fifo /run/x\n")
+    done = made.run("boot/restore-unit", UNIT, "criu", "restore", code=1)
+    assert done.stderr == f"{UNIT} needs the fifo /run/x\n"
+    assert not made.calls
+
+
 def test_a_failed_restore_opens_nothing(node):
     made = restorable(node)
     made.fake("criu", "exit 7")

@@ -17,7 +17,6 @@ def node(tmp_path, monkeypatch):
     monkeypatch.setattr(runtime, "_PACKAGE", f"{root}/kup")
     monkeypatch.setattr(runtime, "GENERATOR", str(tmp_path / "generators/kup"))
     monkeypatch.setattr(runtime.kmod, "SOURCE", f"{root}/kmod")
-    monkeypatch.setattr(runtime.page_daemon, "PROGRAM", f"{root}/paged")
     monkeypatch.setattr(runtime.record, "load", Record)
     return root
 
@@ -57,11 +56,12 @@ def test_files_and_folders_of_an_older_layout_are_removed(node):
     assert not (node / "kup/_old").exists()
 
 
-def test_the_page_daemon_that_the_role_has_copied_stays(node):
+def test_the_programs_that_the_role_has_copied_stay(node):
     runtime.install(wanted())
-    (node / "paged").touch()
+    for name in ("paged", "environment"):
+        (node / name).touch()
     assert runtime.install(wanted()) == []
-    assert (node / "paged").exists()
+    assert installed(node) == {*LAYOUT, "paged", "environment"}
 
 
 def test_all_of_it_goes(node):

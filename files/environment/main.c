@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `environment`: puts in place, in a boot that restores applications, what they had around them before. */
+#include <fcntl.h>
+#include <getopt.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "apply.h"
+#include "base/common.h"
+
+static const char usage[] = "usage: environment apply [--only KIND]... [--run DIR] [--root DIR] PLAN...\n"
+			    "  Carries out the steps of each plan, whose files' contents are in the folder contents beside it.\n"
+			    "  --only KIND  steps of this kind: sysctl, mount, directory, file, fifo, symlink, xattr\n"
+			    "  --run DIR    where failures are noted (/run/kup)\n"
+			    "  --root DIR   put everything below this directory, for tests\n"
+			    "  Exit codes: 1 the node lacks what it needs, 3 a unit does\n";
+
+static enum outcome worse(enum outcome a, enum outcome b)
+{
+	return a == NODE_LACKS || b == ALL_DONE ? a : b;
+}
+
+static enum outcome apply_file(const char *path, int root, unsigned int kinds, int run)
+{
+	struct plan plan;
+	char folder[4096];
+	enum outcome outcome = NODE_LACKS;
+
+	if (snprintf(folder, sizeof(folder), "%s", path) >= (int)sizeof(folder)) {
+		fail("the name of the plan is too long");
+		return outcome;
+	}
+	CLEANUP_FD int beside = open(dirname(folder), O_PATH | O_DIRECTORY | O_CLOEXEC);
+	/* Not there if no plan has a file: -1, which no step opens anything in. */
+	CLEANUP_FD int contents = openat(beside, "contents", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct place place = { .root = root, .contents = contents };
+
+	if (!plan_read(&plan, path))
+		outcome = apply(&plan, &place, kinds, run);
+	plan_free(&plan);
+	return outcome;
+}
+
+static int run_apply(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "only", required_argument, NULL, 'o' },
+		{ "run", required_argument, NULL, 'r' },
+		{ "root", required_argument, NULL, 'R' },
+		{ 0 },
+	};
+	const char *run_path = "/run/kup", *root_path = "/";
+	enum outcome outcome = ALL_DONE;
+	unsigned int kinds = 0;
+	int option;
+
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (option == 'o' && kind_named(optarg) < KINDS)
+			kinds |= 1u << kind_named(optarg);
+		else if (option == 'r')
+			run_path = optarg;
+		else if (option == 'R')
+			root_path = optarg;
+		else
+			return EXIT_USAGE;
+	}
+	if (optind == argc)
+		return EXIT_USAGE;
+	CLEANUP_FD int root = open(root_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	CLEANUP_FD int run = open(run_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (root < 0 || run < 0) {
+		fail_errno("%s cannot be opened", root < 0 ? root_path : run_path);
+		return NODE_LACKS;
+	}
+	umask(0);
+	for (int i = optind; i < argc; i++)
+		outcome = worse(outcome, apply_file(argv[i], root, kinds ? kinds : ~0u, run));
+	return (int)outcome;
+}
+
+int main(int argc, char **argv)
+{
+	int code = EXIT_USAGE;
+
+	if (argc > 1 && !strcmp(argv[1], "apply"))
+		code = run_apply(argc - 1, argv + 1);
+	if (code == EXIT_USAGE)
+		fputs(usage, stderr);
+	return code;
+}

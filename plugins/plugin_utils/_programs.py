@@ -1,0 +1,74 @@
+# Copyright (c) 2026, the kup.fleet authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The programs that nodes get. `make collection` puts them into the tarball; a collection built from the bare sources has none."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+
+from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+
+#: Each is in the folder of its name in ``files``, as its sources are.
+PROGRAMS = ("paged", "environment")
+
+_TOOLS = ("make", "gcc")
+
+
+def paths(files):
+    """Where the programs are: dict name → path.
+
+    :param files: the folder files of the collection.
+    """
+    return {name: f"{files}/{name}/{name}" for name in PROGRAMS}
+
+
+def provide(files, dry=False):
+    """Build the programs that are not there.
+
+    :param files: the folder files of the collection.
+    :param dry: only say which would be built.
+    :returns: the names of those that were built.
+    :raises KupError: one cannot be built here.
+    """
+    absent = [name for name, path in paths(files).items() if not os.path.exists(path)]
+    for name in absent:
+        _refuse(files, name)
+    for name in absent if not dry else []:
+        _build(files, name)
+    return absent
+
+
+def _refuse(files, name):
+    missing = [tool for tool in _TOOLS if not shutil.which(tool)]
+    if missing:
+        raise KupError(_sentence(files, name, f"this controller lacks {' and '.join(missing)} to build it"))
+    if not os.access(f"{files}/{name}", os.W_OK):
+        raise KupError(_sentence(files, name, f"{files}/{name} cannot be written to build it there"))
+
+
+def _build(files, name):
+    sources = f"{files}/{name}"
+    with tempfile.TemporaryDirectory(dir=sources) as output:
+        done = subprocess.run(
+            ["make", "-C", sources, f"OUT={output}"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            lines = done.stderr.strip().splitlines() or ["make said nothing"]
+            raise KupError(_sentence(files, name, f"its build failed ({lines[0]})"))
+        os.replace(f"{output}/{name}", f"{sources}/{name}")
+
+
+def _sentence(files, name, reason):
+    return (
+        f"The collection has no program {name} ({paths(files)[name]}), which nodes get, and {reason}; "
+        "install a tarball that 'make collection' has made."
+    )

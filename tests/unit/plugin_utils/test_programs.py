@@ -1,0 +1,59 @@
+# Copyright (c) 2026, the kup.fleet authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A collection without the nodes' programs gets them, or the reason in one sentence."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.plugin_utils import _programs
+
+RECIPE = "all:\n\t@echo program >$(OUT)/{}\n"
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    for name in _programs.PROGRAMS:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "Makefile").write_text(RECIPE.format(name))
+    monkeypatch.setattr(_programs, "_TOOLS", ("make",))
+    return tmp_path
+
+
+def test_they_are_built_once(files):
+    assert _programs.provide(str(files)) == ["paged", "environment"]
+    for name, path in _programs.paths(str(files)).items():
+        with open(path) as stream:
+            assert stream.read() == "program\n"
+        assert sorted(entry.name for entry in (files / name).iterdir()) == sorted(["Makefile", name])
+    assert not _programs.provide(str(files))
+
+
+def test_only_what_is_missing_is_built(files):
+    (files / "paged/paged").write_text("from the tarball")
+    assert _programs.provide(str(files)) == ["environment"]
+    assert (files / "paged/paged").read_text() == "from the tarball"
+
+
+def test_check_mode_builds_nothing(files):
+    assert _programs.provide(str(files), dry=True)
+    assert not (files / "paged/paged").exists()
+
+
+@pytest.mark.parametrize("dry", [False, True])
+def test_a_controller_without_a_compiler_is_told_what_to_do(files, monkeypatch, dry):
+    monkeypatch.setattr(_programs, "_TOOLS", ("make", "no-such-compiler"))
+    with pytest.raises(
+        KupError, match=r"no program paged .*lacks no-such-compiler to build it; .*'make collection' has made\.$"
+    ):
+        _programs.provide(str(files), dry)
+
+
+def test_a_build_that_fails_says_why(files):
+    (files / "environment/Makefile").write_text("all:\n\t@echo no libc.a >&2; false\n")
+    with pytest.raises(KupError, match=r"its build failed \(no libc\.a\)"):
+        _programs.provide(str(files))
+    assert not (files / "environment/environment").exists()
