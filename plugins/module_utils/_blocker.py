@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from dataclasses import asdict, dataclass, replace
 
-from ._errors import KupError
+from ._errors import KupError, printable
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,11 @@ class Blocker:
             subject = f"{self.unit}: {subject}" if subject else self.unit
         if self.engine:
             subject = f"Engine {self.engine}: {subject}"
-        return f"{subject} {self.why}; {self.help}."
+        return printable(f"{subject} {self.why}; {self.help}.")
 
     def as_dict(self):
         """The blocker as modules return it."""
-        return {**asdict(self), "sentence": self.sentence()}
+        return {**{name: printable(text) for name, text in asdict(self).items()}, "sentence": self.sentence()}
 
 
 class Blocked(KupError):

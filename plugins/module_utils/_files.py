@@ -37,9 +37,14 @@ def _durable(path, mode, fill):
     sync_directory(os.path.dirname(path))
 
 
+def as_bytes(text):
+    """``text`` as it goes to disk. Names of files may be any bytes; Python holds those that are no UTF-8 as surrogates."""
+    return text.encode("utf-8", "surrogateescape")
+
+
 def write_file(path, text, mode=0o600):
     """Replace ``path`` by ``text``: a reader, or the next boot, sees the old content or the new, never a part."""
-    _durable(path, mode, lambda stream: stream.write(text.encode()))
+    _durable(path, mode, lambda stream: stream.write(as_bytes(text)))
 
 
 def write_bytes(path, content, mode=0o600):
@@ -54,9 +59,19 @@ def copy_file(source, path, mode=0o600):
 
 
 def read_text(path, default=None):
-    """Text of a small file without its last newline, or ``default`` where it does not exist."""
+    """Text of a small file without its last newline, or ``default`` where it does not exist. Only ``\\n`` ends a line."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as stream:
+        # Without translation: a carriage return in the name of a process or file must not begin a new line.
+        with open(path, encoding="utf-8", errors="replace", newline="") as stream:
             return stream.read().rstrip("\n")
     except (FileNotFoundError, NotADirectoryError, ProcessLookupError):
         return default
+
+
+def read_lines(path):
+    """The lines of a small file; none where it does not exist.
+
+    ``str.splitlines`` would also split at form feeds, U+0085 and others, which names of files, mounts and processes may have.
+    """
+    text = read_text(path, "")
+    return text.split("\n") if text else []

@@ -24,7 +24,14 @@ def run(argv, *, timeout=60, stdin=None, check=True):
     environment = dict(os.environ, LANG="C", LC_ALL="C")
     try:
         done = subprocess.run(
-            argv, input=stdin, capture_output=True, text=True, timeout=timeout, env=environment, check=False
+            argv,
+            input=stdin,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",  # tools print names of files and processes as they are
+            timeout=timeout,
+            env=environment,
+            check=False,
         )
     except FileNotFoundError as error:
         raise KupError(f"{argv[0]} is not installed on this node; install the package that brings it.") from error

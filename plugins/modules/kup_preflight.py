@@ -150,8 +150,7 @@ missing:
   description:
     - Debian packages that the node needs and does not have.
     - What takes one of them is not judged before it is installed. Without C(criu), the engine is not chosen. Without
-      C(iproute2), no unit is movable. Without C(python3-psutil), resident memory counts as 0, and whether all processes of a unit
-      are one tree is not known.
+      C(python3-psutil), resident memory counts as 0, and whether all processes of a unit are one tree is not known.
   type: list
   elements: str
   returned: always

@@ -60,7 +60,7 @@ advance() {
 	[ -n "$record" ] || return
 	DATA=${3-$DATA}
 	lines=$(
-		grep -v -e '^#' -e '^PHASE=' -e '^REASON=' -e '^DATA=' "$record"
+		LC_ALL=C grep -a -v -e '^#' -e '^PHASE=' -e '^REASON=' -e '^DATA=' "$record"
 		printf "PHASE='%s'\nREASON='%s'\nDATA='%s'\n" "$1" "${2-}" "$DATA"
 	)
 	sum=$(printf '%s\n' "$lines" | sha256sum)

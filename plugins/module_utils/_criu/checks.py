@@ -169,7 +169,7 @@ def mapped_device(mapping, around):
 def io_uring(mapping, around):
     """A process uses io_uring, which CRIU does not know."""
     del around
-    if "io_uring" in mapping.path:
+    if mapping.path.startswith("anon_inode:[io_uring"):
         yield "the mapping of an io_uring", "is unknown to CRIU", "turn io_uring off"
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import re
 
-from .._errors import KupError
-from .._files import read_text
+from .._errors import KupError, printable
+from .._files import read_lines
 from .._run import run
 
 #: Mark of the packets that CRIU itself sends for a locked connection (soccr/soccr.h, SOCCR_MARK).
@@ -111,7 +111,7 @@ def complaint(directory, verb, code):
     """Why a CRIU that ended with ``code`` failed, by its log in ``directory``: the end of a sentence."""
     log = f"{directory}/{verb}.log"
     # Later errors are consequences of the first.
-    errors = [line for line in read_text(log, "").splitlines() if "Error" in line]
+    errors = [printable(line) for line in read_lines(log) if "Error" in line]
     if not errors and os.statvfs(directory).f_bavail == 0:  # not even for its log
         return f"no room is left in {directory}"
     return errors[0] if errors else f"no error in {log}, exit code {code}"

@@ -12,9 +12,9 @@ import re
 import stat
 from dataclasses import dataclass
 
-from .._files import read_text
-from .._system import processes, unix_sockets
-from .._system import sockets as inet_sockets
+from .._files import read_lines, read_text
+from .._system import descriptors, processes, unix_sockets
+from .._system.sockets import Tables
 
 JOURNAL = "/run/systemd/journal/stdout"
 
@@ -105,7 +105,7 @@ def process(one):
         pid=one.pid,
         namespaces={kind: one.namespace(kind) for kind in _ALL_NAMESPACES},
         tracer=one.status("TracerPid").lstrip("0"),
-        cgroup=read_text(f"{one.path}/cgroup", "").rpartition("::")[2],
+        cgroup=one.cgroup,
         userfaultfd=bool(userfaultfd),
         directory=_private_directory(one),
     )
@@ -124,7 +124,7 @@ def mappings(one, own_mounts):
 
     :param own_mounts: it has a mount namespace of its own: a path may lead elsewhere than on the node.
     """
-    rows = [line.split(maxsplit=5) for line in read_text(f"{one.path}/maps", "").splitlines()]
+    rows = [line.split(maxsplit=5) for line in read_lines(f"{one.path}/maps")]
     places = {(row[5], row[3]): row[0] for row in rows if len(row) > 5}
     return [
         Mapping(path, device, own_mounts and _is_private(f"{one.path}/map_files/{place}", path))
@@ -141,6 +141,7 @@ class Descriptors:
     """Looks at the descriptors of a unit's processes; connections and pipes are matched by the whole unit and node."""
 
     def __init__(self, unit):
+        self.tables = Tables()
         self._unix = unix_sockets.table()
         self._inodes = {
             target for each in unit.processes for _number, target in each.descriptors() if target[-1] == "]"
@@ -154,9 +155,9 @@ class Descriptors:
         """
         listed = {found.inode for found in sockets}
         for table in ("netlink", "packet"):
-            rows = read_text(f"{one.path}/net/{table}", "").splitlines()[1:]
-            listed |= {int(row.split()[-1]) for row in rows if row.split()[-1].isdigit()}
-        mounts = {row.split()[0] for row in read_text(f"{one.path}/mountinfo", "").splitlines()}
+            words = (row.split() for row in read_lines(f"{one.path}/net/{table}")[1:])
+            listed |= {int(row[-1]) for row in words if row and row[-1].isdigit()}
+        mounts = {row.partition(" ")[0] for row in read_lines(f"{one.path}/mountinfo")}
         for number, target in one.descriptors():
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # closed since it was listed
                 found = self._look(one, number, target, listed, mounts)
@@ -175,12 +176,12 @@ class Descriptors:
         unix = self._unix.get(inode)
         if unix is None:
             # Of a family without a table, or opened since the tables were read, or closed by its peer.
-            kind = inet_sockets.kind_of(one, number)
-            return Descriptor(number, target, family=kind[0]) if kind else None
+            kind = descriptors.kind_of(one, number)
+            return Descriptor(number, target, family=kind.family) if kind else None
         if not unix.peer or f"socket:[{unix.peer}]" in self._inodes:
             return None
         peer = self._unix.get(unix.peer)
-        where = peer.path if peer is not None and peer.path != "*" else "a process outside the unit"
+        where = peer.path if peer is not None and peer.path else "a process outside the unit"
         return Descriptor(number, target, inode=inode, peer=where)
 
 
@@ -217,9 +218,12 @@ def _device(major, minor):
 
 def _volatile_devices():
     found = set()
-    for row in read_text("/proc/1/mountinfo", "").splitlines():
-        if row.partition(" - ")[2].split()[0] in _VOLATILE:
-            found.add(_device(*map(int, row.split()[2].split(":"))))
+    for row in read_lines("/proc/1/mountinfo"):
+        # proc_pid_mountinfo(5). The kernel escapes blanks and newlines of names, and no other white space.
+        before, _dash, after = row.partition(" - ")
+        device = re.match(r"\d+ \d+ (\d+):(\d+) ", before)
+        if device and after.partition(" ")[0] in _VOLATILE:
+            found.add(_device(*map(int, device.groups())))
     return frozenset(found)
 
 

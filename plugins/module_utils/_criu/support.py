@@ -13,8 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from .._blocker import about, all_of, first_of
-from .._files import read_text
-from .._system import sockets as inet_sockets
+from .._files import read_lines
 from . import seen, view
 from .checks import MAPPING_CHECKS, PROCESS_CHECKS
 from .descriptor_checks import DESCRIPTOR_CHECKS
@@ -47,7 +46,7 @@ def examine(unit):
         blockers = _examine(process, own_mounts, around, descriptors, findings)
         if process.exists:  # whatever seemed odd about one that ends meanwhile
             findings.blockers += about(blockers, unit=unit.name, process=f"{process.name}[{process.pid}]")
-    owners = _lock_owners(read_text("/proc/locks", "").splitlines())
+    owners = _lock_owners(read_lines("/proc/locks"))
     findings.file_locks = not {process.pid for process in unit.processes}.isdisjoint(owners)
     return findings
 
@@ -57,7 +56,7 @@ def _examine(process, own_mounts, around, descriptors, findings):
     blockers = all_of(PROCESS_CHECKS, seen.process(process), around)
     for mapping in seen.mappings(process, own_mounts):
         blockers += first_of(MAPPING_CHECKS, mapping, around)
-    sockets = inet_sockets.of_process(process)
+    sockets = descriptors.tables.of(process)
     findings.sockets += sockets
     for descriptor in descriptors.of(process, sockets):
         blockers += first_of(DESCRIPTOR_CHECKS, descriptor, around)

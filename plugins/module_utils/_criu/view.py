@@ -14,7 +14,7 @@ import os
 import re
 from dataclasses import dataclass
 
-from .._files import read_text
+from .._files import read_lines
 
 _NS_GET_USERNS = 0xB701  # linux/nsfs.h
 
@@ -55,7 +55,9 @@ def look(main):
     """
     with os.fdopen(os.open(f"{main.path}/ns/mnt", os.O_RDONLY), "rb") as namespace:
         owned = is_owned(namespace.fileno())
-    mounts = [row.split() for row in read_text(f"{main.path}/mountinfo", "").splitlines()]
+    # proc_pid_mountinfo(5): ten words at least. The kernel escapes blanks and newlines of names, and no other white space.
+    rows = (row.split(" ") for row in read_lines(f"{main.path}/mountinfo"))
+    mounts = [row for row in rows if len(row) > 9]
     foreign = [path for path in _READ if not _same(f"{main.path}/root{path}", path)]
     if not _is_proc(main, mounts):
         foreign.append("/proc")

@@ -55,7 +55,8 @@ class Server:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 pass_fds=[ours.fileno()],
-                text=True,
+                encoding="utf-8",
+                errors="replace",
             )
         self.socket = self._theirs.fileno()
 

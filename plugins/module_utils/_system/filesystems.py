@@ -37,7 +37,10 @@ def of(path):
     """The `FileSystem` that has ``existing(path)``, or will."""
     columns = ["--noheadings", "--raw", "--output", "TARGET,SOURCE,FSTYPE"]
     # Of several file systems mounted on each other, the last is visible.
-    return FileSystem(*run(["findmnt", *columns, "--target", existing(path)]).stdout.splitlines()[-1].split())
+    rows = run(["findmnt", *columns, "--target", existing(path)]).stdout.strip("\n").split("\n")
+    # An empty source leaves its column out.
+    place, *source, kind = rows[-1].split(" ")
+    return FileSystem(place, "".join(source), kind)
 
 
 def why_lost(path):

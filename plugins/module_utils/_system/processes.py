@@ -14,8 +14,8 @@ from __future__ import annotations
 import os
 import re
 
-from .._errors import KupError
-from .._files import read_text
+from .._errors import KupError, printable
+from .._files import read_lines, read_text
 
 try:
     import psutil
@@ -25,6 +25,7 @@ else:
     HAS_PSUTIL = True
 
 _PROC = "/proc"
+_UNIFIED = "0::"  # cgroups(7): the row of version 2 in /proc/PID/cgroup
 #: Where systemd has mounted the control groups, version 2.
 CGROUPS = "/sys/fs/cgroup"
 
@@ -46,8 +47,8 @@ class Process:
 
     @property
     def name(self):
-        """The command name (at most 15 characters)."""
-        return read_text(f"{self.path}/comm", "?")
+        """The command name (at most 15 bytes, any but NUL), as it can be printed."""
+        return printable(read_text(f"{self.path}/comm", "?"))
 
     def status(self, field):
         """A field of /proc/PID/status, e.g. ``TracerPid``; empty text where absent."""
@@ -98,6 +99,12 @@ class Process:
                 yield number, os.readlink(f"{self.path}/fd/{number}")
             except OSError:
                 continue  # closed in between
+
+    @property
+    def cgroup(self):
+        """Path of the control group (version 2); empty where it has ended."""
+        rows = read_lines(f"{self.path}/cgroup")
+        return next((row[len(_UNIFIED) :] for row in rows if row.startswith(_UNIFIED)), "")
 
     def namespace(self, kind):
         """Inode text of a namespace, e.g. ``mnt:[4026531841]``."""

@@ -14,7 +14,7 @@ _AREA = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) ")
 def areas(text, field):
     """(start, end, KiB) of each area of which ``field`` is more than none, such as ``Swap`` or ``AnonHugePages``."""
     area = None
-    for line in text.splitlines():
+    for line in text.split("\n"):
         head = _AREA.match(line)
         if head:
             area = int(head.group(1), 16), int(head.group(2), 16)

@@ -122,6 +122,6 @@ class Unit:
 def _text(properties):
     texts = []
     for path in f"{properties['FragmentPath']} {properties['DropInPaths']}".split():
-        with open(path, encoding="utf-8") as stream:
+        with open(path, encoding="utf-8", errors="surrogateescape") as stream:
             texts.append(stream.read())
     return "\n".join(texts)

@@ -29,7 +29,7 @@ from __future__ import annotations
 import os
 import shutil
 
-from .._files import make_directory, read_text
+from .._files import as_bytes, make_directory, read_text
 from .._paths import BOOT
 from .._system import network
 from .._system.processes import CGROUPS
@@ -86,8 +86,8 @@ class Plan:
 
     def _put(self, name, text):
         path = f"{self.directory}/{name}"
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as stream:
-            stream.write(text)
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
+            stream.write(as_bytes(text))
 
 
 def _resources(unit):

@@ -10,7 +10,7 @@ import os
 import re
 
 from .._boot import panic
-from .._files import make_directory
+from .._files import as_bytes, make_directory
 from .._paths import RUN
 from .._run import run
 from .._system.unit_templates import render
@@ -79,8 +79,8 @@ class _Folder:
         :param wanted_by: the target that starts it.
         """
         path = f"{self._path}/{name}"
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), "w", encoding="utf-8") as stream:
-            stream.write(text)
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), "wb") as stream:
+            stream.write(as_bytes(text))
         if wanted_by:
             make_directory(f"{self._path}/{wanted_by}.wants")
             os.symlink(f"../{name}", f"{self._path}/{wanted_by}.wants/{name}")

@@ -94,7 +94,7 @@ def _await_accepted(checkpoints):
     """Give the applications time to accept the last connections before the network lock: CRIU refuses a listener with a queue."""
     give_up = time.monotonic() + _ACCEPTING
     while time.monotonic() < give_up:
-        sockets = [s for each in checkpoints for p in each.unit.processes for s in inet_sockets.of_process(p)]
+        sockets = inet_sockets.of_processes([one for each in checkpoints for one in each.unit.processes])
         if not any(s.waiting for s in sockets if s.listening and s.protocol.startswith("tcp")):
             return
         time.sleep(0.005)  # the application may need this very processor
@@ -103,8 +103,7 @@ def _await_accepted(checkpoints):
 def frozen(checkpoints):
     """(all internet and unix sockets, ids of all threads) of the frozen trees."""
     processes = [process for each in checkpoints for process in Unit(each.unit.name).processes]
-    sockets = [socket for process in processes for socket in inet_sockets.of_process(process)]
-    return sockets, [thread for process in processes for thread in process.threads]
+    return inet_sockets.of_processes(processes), [thread for process in processes for thread in process.threads]
 
 
 def statistics(checkpoints):

@@ -29,7 +29,7 @@ from . import checks, seen
 from . import record as records
 
 #: What the node needs: command → Debian package.
-PACKAGES = {"criu": "criu", "kexec": "kexec-tools", "nft": "nftables", "ip": "iproute2", "ss": "iproute2"}
+PACKAGES = {"criu": "criu", "kexec": "kexec-tools", "nft": "nftables", "ip": "iproute2"}
 _PSUTIL = "python3-psutil"
 
 
@@ -151,8 +151,7 @@ def _judge(unit):
     verdict = {"unit": unit.name, "movable": False, "processes": len(unit.processes)}
     verdict |= {"rss_bytes": unit.rss if processes.HAS_PSUTIL else 0, "shmem_bytes": unit.shmem}
     blockers = about(first_of(checks.UNIT_CHECKS, unit), unit=unit.name)
-    # Without ss there is nothing to tell yet.
-    if not blockers and shutil.which("ss"):
+    if not blockers:
         findings = support.examine(unit)
         blockers = findings.blockers
         verdict["movable"] = not blockers

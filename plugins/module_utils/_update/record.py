@@ -21,7 +21,7 @@ import time
 
 from .._blocker import Blocked
 from .._errors import KupError
-from .._files import make_directory, read_text, write_file
+from .._files import as_bytes, make_directory, write_file
 from .._paths import RECORD, RECORD_COPY
 from . import checks
 
@@ -69,6 +69,9 @@ _KEYS = (
     "STARTED",
 )
 
+# An application chooses names that are in reasons.
+_REASON_MAX = 2000
+
 #: Seconds for which a run excludes others after each call of a module; longer than any step without a call.
 LEASE = 180
 
@@ -97,7 +100,7 @@ class Record(dict):
 
 def sealed(body):
     """``body``, a record's lines, behind the line with their sum."""
-    return f"# {hashlib.sha256(body.encode()).hexdigest()}\n{body}"
+    return f"# {hashlib.sha256(as_bytes(body)).hexdigest()}\n{body}"
 
 
 def parse(text):
@@ -119,14 +122,14 @@ def parse(text):
 
 def _parse(text):
     record = Record()
-    for line in text.splitlines():
+    for line in text.rstrip("\n").split("\n"):
         key, separator, value = line.partition("=")
-        words = shlex.split(value)
+        words = _words(value)
         if not separator or key not in _KEYS or len(words) > 1:
             raise KupError(
                 f"The transaction record {RECORD} has the unexpected line {line[:80]!r}; look at it by hand."
             )
-        record[key] = words[0] if words else ""
+        record[key] = as_bytes("".join(words)).decode("utf-8", "replace")
     if record and record["PHASE"] not in PHASES:
         raise KupError(
             f"The transaction record {RECORD} says phase {record['PHASE']!r}, expected one of {', '.join(PHASES)}."
@@ -134,9 +137,25 @@ def _parse(text):
     return record
 
 
+def _words(value):
+    try:
+        return shlex.split(value)
+    except ValueError:  # a quote that does not end
+        return [value, ""]
+
+
 def load():
     """The node's record; empty where there has never been an update."""
-    return parse(read_text(RECORD, "") + "\n" + read_text(RECORD_COPY, ""))
+    return parse("\n".join(map(_content, (RECORD, RECORD_COPY))))
+
+
+def _content(path):
+    # Every byte counts for the sum, also one that is no UTF-8.
+    try:
+        with open(path, "rb") as stream:
+            return stream.read().decode("utf-8", "surrogateescape").rstrip("\n")
+    except FileNotFoundError:
+        return ""
 
 
 def save(record):
@@ -149,8 +168,12 @@ def save(record):
 
 
 def one_line(reason):
-    """``reason`` on one line without single quotes: the shell code that rewrites the record knows one pair of quotes only."""
-    return " ".join(reason.replace("'", '"').split())
+    """``reason`` as the record can hold it: one line of printable ASCII without single quotes, as in files/node/lib/record.sh.
+
+    The shell code that rewrites the record knows one pair of quotes only, and with a NUL in it grep(1) would take it for no text.
+    """
+    plain = "".join(each if " " <= each <= "~" else " " for each in reason.replace("'", '"'))
+    return " ".join(plain.split())[:_REASON_MAX]
 
 
 def advance(record, phase, reason="", data=None):

@@ -149,20 +149,26 @@ def test_a_pipe_to_another_process_is_seen(start):
 
 
 @pytest.mark.parametrize(
-    ("peer", "blocked"), [("/run/dbus/system_bus_socket", True), ("/run/systemd/journal/stdout", False), ("*", True)]
+    ("peer", "blocked", "named"),
+    [
+        ("/run/dbus/system_bus_socket", True, "/run/dbus/system_bus_socket"),
+        ("/run/systemd/journal/stdout", False, ""),
+        ("", True, "a process outside the unit"),
+        ("@a b\n", True, "@a b\\n"),
+    ],
 )
-def test_the_other_end_of_a_unix_socket_is_seen(start, monkeypatch, peer, blocked):
+def test_the_other_end_of_a_unix_socket_is_seen(start, monkeypatch, peer, blocked, named):
     ours, theirs = socket.socketpair()
     with ours, theirs:
         unit = start(pass_fds=[theirs.fileno()])
         here, there = (os.fstat(each.fileno()).st_ino for each in (theirs, ours))
-        rows = [f"u_str ESTAB 0 0 * {here} * {there}", f"u_str ESTAB 0 0 {peer} {there} * {here}"]
-        monkeypatch.setattr(seen.unix_sockets, "table", lambda: {each.inode: each for each in map(UnixSocket, rows)})
+        rows = [UnixSocket("", here, there), UnixSocket(peer, there, here)]
+        monkeypatch.setattr(seen.unix_sockets, "table", lambda: {each.inode: each for each in rows})
         findings = support.examine(unit)
         number = theirs.fileno()
     says = [blocker.sentence() for blocker in findings.blockers]
     assert [blocker.code for blocker in findings.blockers] == ["connected-unix-socket"] * blocked
-    assert not blocked or f"is connected to {peer if peer != '*' else 'a process outside the unit'};" in says[0]
+    assert not blocked or f"is connected to {named};" in says[0]
     assert findings.journal == ({} if blocked else {number: here})
 
 
@@ -171,16 +177,16 @@ def test_both_ends_of_a_unix_socket_within_the_unit_are_fine(start, monkeypatch)
     with ours, theirs:
         unit = start(pass_fds=[ours.fileno(), theirs.fileno()])
         here, there = (os.fstat(each.fileno()).st_ino for each in (theirs, ours))
-        rows = [f"u_str ESTAB 0 0 * {here} * {there}", f"u_str ESTAB 0 0 * {there} * {here}"]
-        monkeypatch.setattr(seen.unix_sockets, "table", lambda: {each.inode: each for each in map(UnixSocket, rows)})
+        rows = [UnixSocket("", here, there), UnixSocket("", there, here)]
+        monkeypatch.setattr(seen.unix_sockets, "table", lambda: {each.inode: each for each in rows})
         assert found(unit) == []
 
 
 def test_a_file_on_a_mount_that_the_unit_does_not_have(start, monkeypatch, tmp_path):
     (tmp_path / "data").touch()
     unit = start(f"open:{tmp_path}/data")
-    read = seen.read_text
-    monkeypatch.setattr(seen, "read_text", lambda path, *rest: "" if path.endswith("/mountinfo") else read(path, *rest))
+    read = seen.read_lines
+    monkeypatch.setattr(seen, "read_lines", lambda path: [] if path.endswith("/mountinfo") else read(path))
     findings = support.examine(unit)
     name, path = next(each for each in findings.external_files.items() if each[1] == f"{tmp_path}/data")
     assert name.endswith(f":{os.stat(path).st_ino:x}]")
@@ -209,9 +215,9 @@ def test_a_directory_and_a_program_that_others_do_not_see_by_their_path(start, m
     monkeypatch.setattr(
         seen.os, "readlink", lambda path, real=os.readlink: real(path).replace(f"{tmp_path}/its ", f"{tmp_path}/")
     )
-    read = seen.read_text
+    read = seen.read_lines
     monkeypatch.setattr(
-        seen, "read_text", lambda path, *rest: read(path, *rest).replace(f"{tmp_path}/its ", f"{tmp_path}/")
+        seen, "read_lines", lambda path: [row.replace(f"{tmp_path}/its ", f"{tmp_path}/") for row in read(path)]
     )
     assert ("private-directory", f"its working directory {tmp_path}/place") in found(unit)
     assert "private-mapping" not in dict(found(unit))
@@ -237,8 +243,8 @@ def test_memory_that_is_still_to_come_is_seen(start, monkeypatch):
 
 
 def test_file_systems_in_memory(monkeypatch):
-    rows = "21 1 0:5 / /dev rw - devtmpfs udev rw\n22 1 254:1 / / rw - ext4 /dev/vda1 rw\n23 1 0:28 / /run rw - tmpfs tmpfs rw\n"
-    monkeypatch.setattr(seen, "read_text", lambda path, default: rows)
+    rows = "21 1 0:5 / /dev rw - devtmpfs udev rw\n22 1 254:1 / / rw - ext4 /dev/vda1 rw\n23 1 0:28 / /run rw - tmpfs tmpfs rw"
+    monkeypatch.setattr(seen, "read_lines", lambda path: rows.split("\n"))
     assert seen._volatile_devices() == {"00:05", "00:1c"}
 
 

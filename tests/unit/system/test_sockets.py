@@ -45,5 +45,23 @@ def test_only_sockets_of_the_process_are_its_own(tmp_path):
     (tmp_path / "net").mkdir()
     row = "0: 0100007F:2BCB 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 %d 1"
     (tmp_path / "net" / "tcp").write_text("\n".join([HEADER, row % 11, row % 12, ""]))
-    process = types.SimpleNamespace(path=str(tmp_path), descriptors=lambda: [(3, "socket:[12]"), (4, "/dev/null")])
-    assert [found.inode for found in inet_sockets.of_process(process)] == [12]
+    assert [found.inode for found in inet_sockets.Tables().of(process(tmp_path, 12, 12))] == [12]
+
+
+def process(path, *inodes, namespace="net:[1]"):
+    held = [(3 + number, f"socket:[{inode}]") for number, inode in enumerate(inodes)]
+    return types.SimpleNamespace(
+        path=str(path), descriptors=lambda: [*held, (99, "/dev/null")], namespace=lambda kind: namespace
+    )
+
+
+def test_a_table_is_read_once_for_each_network_namespace(tmp_path, monkeypatch):
+    read = []
+    monkeypatch.setattr(inet_sockets, "read_lines", lambda path: read.append(path) or [HEADER])
+    inet_sockets.of_processes([process(tmp_path, 1), process(tmp_path, 2), process(tmp_path, 3, namespace="net:[2]")])
+    assert len(read) == 2 * len(inet_sockets.TABLES)
+
+
+def test_what_the_kernel_lists_at_the_end_of_a_table_that_changes_is_left_out(tmp_path, monkeypatch):
+    monkeypatch.setattr(inet_sockets, "read_lines", lambda path: [HEADER, "0: 0100007F:2BCB 0000", ""])
+    assert inet_sockets.of_processes([process(tmp_path, 12)]) == []

@@ -210,7 +210,7 @@ def node(tmp_path, monkeypatch):
         (switch, "Unit", unit),
         (checkpoints, "Unit", unit),
         (checkpoints.support, "examine", examine),
-        (checkpoints.inet_sockets, "of_process", lambda process: found.sockets),
+        (checkpoints.inet_sockets, "of_processes", lambda several: found.sockets * len(several)),
         (gate, "lost_state", lambda record: sorted(found.lost)),
         (network_lock, "run", nft),
         (os, "sync", lambda: found.note("sync")),

@@ -94,7 +94,7 @@ def test_the_network_lock_holds_the_sockets_of_all_units(node, created, monkeypa
 def test_connections_that_wait_at_a_listener_are_accepted_before_the_freeze(node, created, monkeypatch):
     queue = [listener(2), listener(1), listener(0)]
     monkeypatch.setattr(
-        checkpoints.inet_sockets, "of_process", lambda process: [queue.pop(0) if len(queue) > 1 else queue[0]]
+        checkpoints.inet_sockets, "of_processes", lambda several: [queue.pop(0) if len(queue) > 1 else queue[0]]
     )
     checkpoints.freeze(created)
     assert len(queue) == 1

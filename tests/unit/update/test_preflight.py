@@ -43,7 +43,7 @@ def fit(monkeypatch):
         target="7.2.12",
         package=None,
         record=record.Record(),
-        tools={"criu", "kexec", "nft", "ip", "ss"},
+        tools={"criu", "kexec", "nft", "ip"},
         kexec=[],
         grub=[],
         criu="4.2",
@@ -179,7 +179,7 @@ def test_two_kernels_take_room_where_images_and_state_share_it(fit):
 
 @pytest.mark.parametrize(
     ("tool", "package"),
-    [("criu", "criu"), ("kexec", "kexec-tools"), ("nft", "nftables"), ("ip", "iproute2"), ("ss", "iproute2")],
+    [("criu", "criu"), ("kexec", "kexec-tools"), ("nft", "nftables"), ("ip", "iproute2")],
 )
 def test_a_missing_tool_is_a_missing_package(fit, tool, package):
     fit.tools = fit.tools - {tool}
@@ -188,7 +188,6 @@ def test_a_missing_tool_is_a_missing_package(fit, tool, package):
     assert verdict["missing"] == [package]
     # What it takes to judge is not there.
     assert (verdict["engine"] is None) == (tool == "criu")
-    assert verdict["units"][0]["movable"] == (tool != "ss")
 
 
 def test_without_psutil_the_rest_is_judged(fit, monkeypatch):

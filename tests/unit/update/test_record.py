@@ -1,7 +1,9 @@
 """The transaction record: what is written is read again; who may work on it. The shell's side is in tests/unit/node."""
 
+import subprocess
 import time
 
+import hostile
 import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
@@ -113,3 +115,43 @@ def test_as_dict():
     assert plain["units"] == ["a.service"]
     assert plain["unfinished"] is True
     assert plain["reason"] == ""
+
+
+SHELL = """
+state=$1
+. files/node/lib/record.sh
+state=$1
+load_record
+advance fell_back "$(one_line)"
+"""
+
+
+def by_shell(path, said):
+    """The node's shell takes what was ``said`` into the record."""
+    subprocess.run(["sh", "-euc", SHELL, "sh", str(path.parent)], input=said, check=True)
+
+
+def test_any_reason_of_an_application_leaves_the_record_readable(path):
+    for name in [b"\xe9 Latin-1", b"NUL \0 here", *hostile.names(10, 25)]:
+        record = Record(PHASE="switching", ID="1", UNITS="a.service")
+        records.advance(record, "switching", name.decode("utf-8", "surrogateescape"))
+        assert records.load()["ID"] == "1"
+        by_shell(path, name)
+        found = records.load()
+        assert (found["PHASE"], found["ID"], found.units) == ("fell_back", "1", ["a.service"])
+        assert found["REASON"].isascii()
+
+
+def test_a_record_with_bytes_that_are_no_text_is_read(path):
+    path.parent.mkdir()
+    body = b"ID=1\nPHASE='failed'\nREASON='caf\xe9 \xc2\x85 \x0c \xe2\x80\xa8'\n"
+    path.write_bytes(records.sealed(body.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape"))
+    assert records.load()["REASON"].startswith("caf\ufffd")
+    by_shell(path, b"again")
+    assert (records.load()["PHASE"], records.load()["REASON"]) == ("fell_back", "again")
+
+
+@pytest.mark.parametrize("text", ["REASON='no end\n", "REASON=a b\n", "\nID=1\n", "PHASE\n"])
+def test_a_line_that_no_program_writes_is_an_error_that_says_so(text):
+    with pytest.raises(KupError, match="unexpected line|says phase"):
+        records.parse(records.sealed("PHASE='failed'\n" + text))
