@@ -53,32 +53,33 @@ def check(feature=None):
     return said[-1] if said else "no message"
 
 
-def _inside(pid, own_mounts):
-    """CRIU in the unit's own mount namespace, where it has one: then it has not to be dumped."""
-    return [*(["nsenter", f"--mount=/proc/{pid}/ns/mnt", "--"] if own_mounts else []), "criu"]
+def _begin(program, verb, pid, directory):
+    return [*program.words, verb, *program.options, "--tree", str(pid), "--images-dir", directory]
 
 
-def pre_dump_command(pid, directory, own_mounts):
+def pre_dump_command(pid, directory, program):
     """Command line that copies the memory of the tree of ``pid`` and begins to track what is written from then on.
 
     The tree is frozen for a moment and serves while the pages are written.
+
+    :param program: the `program.Program` of the unit.
     """
-    command = [*_inside(pid, own_mounts), "pre-dump", "--tree", str(pid), "--images-dir", directory]
+    command = _begin(program, "pre-dump", pid, directory)
     return [*command, "--log-file", "pre-dump.log", "-v2", "--track-mem"]
 
 
-def dump_command(pid, directory, findings, hook, own_mounts):
+def dump_command(pid, directory, findings, program):
     """Command line that writes the tree of ``pid`` to ``directory`` and lets it run on unless the node is gone.
 
-    The tree stays frozen while ``hook`` runs at CRIU's stage post-dump; a hook that fails makes CRIU let it go on.
+    The tree stays frozen while the program's hook runs at CRIU's stage post-dump; a hook that fails makes CRIU let it go on.
 
     :param findings: `support.Findings` of the unit.
-    :param own_mounts: the unit has a mount namespace of its own.
+    :param program: the `program.Program` of the unit.
     """
-    command = [*_inside(pid, own_mounts), "dump", "--tree", str(pid), "--images-dir", directory]
+    command = _begin(program, "dump", pid, directory)
     command += ["--log-file", "dump.log", "-v2"]
     command += ["--leave-running", "--tcp-established", "--network-lock", "nftables", "--manage-cgroups=ignore"]
-    command += ["--action-script", hook, "--ghost-limit", "64M", "--link-remap"]
+    command += ["--action-script", program.hook, "--ghost-limit", "64M", "--link-remap"]
     for inode in findings.journal.values():
         command += ["--external", f"unix[{inode}]"]
     for name in findings.external_files:

@@ -13,9 +13,9 @@ import time
 
 from .._errors import KupError
 from .._files import make_directory, write_file
-from .._paths import RUNTIME
 from . import cleanup
 from . import command as criu_command
+from . import program as criu_program
 
 # For each of CRIU's stages at which files/node/switch/action-script waits: what it says, and what it reads then.
 _READY, _FREEZE, _DUMPED, _RESUME = _PIPES = ("ready", "freeze", "dumped", "resume")
@@ -44,18 +44,17 @@ class Dump:
         self._pipes = {name: os.open(f"{directory}/{name}", os.O_RDWR | os.O_NONBLOCK) for name in _PIPES}
         self._images = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
         self._listing = cleanup.before(directory)
-        # By descriptor: the unit's own view may have the directory read-only, or not at all.
-        command = criu_command.dump_command(
-            unit.main_pid, f"/proc/self/fd/{self._images}", findings, f"{RUNTIME}/switch/action-script", unit.own_mounts
-        )
-        self._process = subprocess.Popen(
-            [*command, *words],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            pass_fds=[self._images, *descriptors],
-            env=dict(os.environ, LANG="C"),
-        )
+        with criu_program.of(unit) as program:
+            # By descriptor: the unit's own view may have the directory read-only, or not at all.
+            command = criu_command.dump_command(unit.main_pid, f"/proc/self/fd/{self._images}", findings, program)
+            self._process = subprocess.Popen(
+                [*command, *words],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=[self._images, *descriptors, *program.descriptors],
+                env=program.environment,
+            )
         write_file(f"{directory}/criu.pid", f"{self._process.pid}\n")  # for files/node/switch/clean-up
 
     def wait_ready(self, deadline):

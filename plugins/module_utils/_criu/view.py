@@ -18,6 +18,8 @@ from .._files import read_lines
 
 _NS_GET_USERNS = 0xB701  # linux/nsfs.h
 
+# Where its libraries are: a name that the node's directory of them lacks would be looked for there.
+_LIBRARIES = re.compile(r"(/usr)?/lib(64|/[a-z0-9_]+-linux-gnu)?(/[^/]+)?$")
 # What CRIU, the libraries it is linked with and the dynamic loader read by a fixed path. A bind mount in one of their places could
 # have CRIU load a library (ld.so.preload), believe in another kernel (criu.kdat), or mistake a name (iproute2: libnftables).
 _READ = (
@@ -26,6 +28,7 @@ _READ = (
     "/etc/gnutls",
     "/etc/iproute2",
     "/etc/nsswitch.conf",
+    "/etc/pkcs11",
     "/run",
     "/run/criu.kdat",
     "/usr/share/iproute2",
@@ -58,7 +61,8 @@ def look(main):
     # proc_pid_mountinfo(5): ten words at least. The kernel escapes blanks and newlines of names, and no other white space.
     rows = (row.split(" ") for row in read_lines(f"{main.path}/mountinfo"))
     mounts = [row for row in rows if len(row) > 9]
-    foreign = [path for path in _READ if not _same(f"{main.path}/root{path}", path)]
+    read = [*_READ, *sorted({row[4] for row in mounts if _LIBRARIES.match(row[4])})]
+    foreign = [path for path in read if not _same(f"{main.path}/root{path}", path)]
     if not _is_proc(main, mounts):
         foreign.append("/proc")
     dynamic = [row[4] for row in mounts if _DYNAMIC.match(row[4])]

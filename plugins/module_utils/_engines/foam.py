@@ -16,6 +16,7 @@ import subprocess
 import time
 
 from .._criu import command as criu_command
+from .._criu import program as criu_program
 from .._criu import stats
 from .._errors import KupError
 from .._files import make_directory, read_text
@@ -86,20 +87,9 @@ class FoamCheckpoint(PageServerCheckpoint):
         images = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
         store = Server(["store", "--store", self._place, *(["--first"] if number == 1 else [])])
         try:
-            command = criu_command.pre_dump_command(self.unit.main_pid, f"/proc/self/fd/{images}", self.unit.own_mounts)
-            command += [*store.options, *self._parent("..")]
-            done = subprocess.run(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                pass_fds=[images, store.socket],
-                env=dict(os.environ, LANG="C"),
-                timeout=_ROUND,
-                check=False,
-            )
-            if done.returncode != 0:
-                complaint = criu_command.complaint(directory, "pre-dump", done.returncode)
+            code = self._pre_dump(images, store)
+            if code != 0:
+                complaint = criu_command.complaint(directory, "pre-dump", code)
                 raise page_daemon.with_cause(store, f"CRIU could not copy the memory of {self.unit.name}: {complaint}")
             said = store.finish()
         except subprocess.TimeoutExpired as error:
@@ -111,6 +101,21 @@ class FoamCheckpoint(PageServerCheckpoint):
             store.end()
         frozen = stats.frozen(f"{directory}/stats-dump")
         self._done.append(rounds.Round(began, time.monotonic() - began, said["pages"], frozen))
+
+    def _pre_dump(self, images, store):
+        """Run CRIU with its images in the directory of the descriptor ``images``; returns its exit code."""
+        with criu_program.of(self.unit) as program:
+            command = criu_command.pre_dump_command(self.unit.main_pid, f"/proc/self/fd/{images}", program)
+            return subprocess.run(
+                [*command, *store.options, *self._parent("..")],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=[images, store.socket, *program.descriptors],
+                env=program.environment,
+                timeout=_ROUND,
+                check=False,
+            ).returncode
 
     def _parent(self, there):
         """Words that make CRIU leave out what the last round has.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 
+from .._criu import program
 from .._engines import kmod
 from .._errors import KupError
 from .._files import write_file
@@ -20,6 +21,8 @@ _PACKAGE = RUNTIME + "/kup"
 _PROGRAMS = ("paged", "environment")
 # Of files/node; systemd looks for it elsewhere.
 _GENERATOR = "boot/generator"
+# A template, of which this node gets a script for each program.
+_FROM_INSIDE = "switch/from-inside.in"
 
 
 def layout(library, node, kernel_module):
@@ -31,7 +34,8 @@ def layout(library, node, kernel_module):
     """
     wanted = {f"{_PACKAGE}/{name}": text for name, text in library.items()}
     wanted.setdefault(f"{_PACKAGE}/__init__.py", "")
-    wanted.update({f"{RUNTIME}/{name}": text for name, text in node.items() if name != _GENERATOR})
+    wanted.update({f"{RUNTIME}/{name}": text for name, text in node.items() if name not in (_GENERATOR, _FROM_INSIDE)})
+    wanted.update(program.scripts(node[_FROM_INSIDE]))
     wanted.update({f"{kmod.SOURCE}/{name}": text for name, text in kernel_module.items()})
     wanted[GENERATOR] = node[_GENERATOR]
     return wanted

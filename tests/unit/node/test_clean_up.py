@@ -20,7 +20,7 @@ def killed(node, phase="checkpointing", running=OLD, dumps=True, **values):
         for pipe in ("freeze", "resume"):
             os.mkfifo(images / pipe)
         (images / "criu.pid").write_text("77\n")
-        made.write("proc/77/comm", "criu\n")
+        made.write("proc/77/cmdline", "criu\0dump\0--tree\0")
     return made
 
 
@@ -127,7 +127,7 @@ def test_huge_pages_are_allowed_again(node):
 
 def test_what_a_killed_criu_left_is_undone_before_its_tree_runs(node):
     made = killed(node)
-    made.write("proc/77/comm", "somebody\n")
+    made.write("proc/77/cmdline", "/usr/bin/somebody\0--not-criu\0")
     made.fake("usr/local/lib/kup/cli", f"cat {made.cgroup(UNIT)}/cgroup.freeze >{made.root}/frozen")
     made.run("switch/clean-up", **KILLED)
     assert made.called("cli") == [f"cli undo {UNIT} {made.root}/var/lib/kup/images/update/1-{UNIT}/"]

@@ -8,6 +8,7 @@ from ansible_collections.kup.fleet.plugins.module_utils._update.record import Re
 
 LIBRARY = {"_paths.py": "1\n", "_update/cli.py": "2\n"}
 NODE = {"cli": "#!/bin/sh\n", "boot/generator": "#!/bin/sh\n:\n", "boot/early": "#!/bin/sh\n", "lib/record.sh": ":\n"}
+NODE["switch/from-inside.in"] = "#!@LOADER@ @SHELL@\n@PROGRAM@\n"
 
 
 @pytest.fixture
@@ -16,6 +17,7 @@ def node(tmp_path, monkeypatch):
     monkeypatch.setattr(runtime, "RUNTIME", str(root))
     monkeypatch.setattr(runtime, "_PACKAGE", f"{root}/kup")
     monkeypatch.setattr(runtime, "GENERATOR", str(tmp_path / "generators/kup"))
+    monkeypatch.setattr(runtime.program, "INSIDE", f"{root}/inside")
     monkeypatch.setattr(runtime.kmod, "SOURCE", f"{root}/kmod")
     monkeypatch.setattr(runtime.record, "load", Record)
     return root
@@ -30,6 +32,7 @@ def installed(root):
 
 
 LAYOUT = {"kup/__init__.py", "kup/_paths.py", "kup/_update/cli.py", "cli", "boot/early", "lib/record.sh", "kmod/main.c"}
+LAYOUT |= {"inside/action-script", "inside/apparmor_parser"}
 
 
 def test_folders_are_kept(node):
