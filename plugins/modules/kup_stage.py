@@ -160,7 +160,7 @@ def stage(wanted, check_mode):
         "PPP_DISK_CHECKPOINT": disk_checkpoint if registry.takes_disk_checkpoint(engine) else "",
         "IMAGES": wanted["images_dir"],
     }
-    plan = (wanted["kernel"], [units.full_name(name) for name in wanted["units"]], settings)
+    plan = (wanted["kernel"], units.full_names(wanted["units"]), settings)
     if check_mode:
         return not staging.is_staged(*plan, owner=wanted["run_id"]), reasons
     with lock.exclusive():

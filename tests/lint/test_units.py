@@ -3,6 +3,7 @@
 ``systemd-analyze verify`` reads units of this machine, too, so the paths of the node are replaced by those of a copy of files/node.
 """
 
+import os
 import re
 import shutil
 import subprocess
@@ -58,6 +59,34 @@ def complaints(units):
     # Only of our own: the machine's units are not ours to judge.
     ours = [line for line in lines if str(units) in line or any(line.startswith(f"{name}:") for name in names)]
     return [line for line in ours if not line.endswith(tuple(allowed))]
+
+
+# Where a unit's drop-ins may be (systemd.unit(5)): its own, of its template, of its prefixes, and of the type.
+DROP_INS = ("my-cache@1.service.d", "my-cache@.service.d", "my-@1.service.d", "my-@.service.d", "service.d")
+
+
+def unknown_keys(early, later, name):
+    """Lines in which systemd says that a setting of ``name`` is unknown, with two folders as its first unit paths."""
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", str(early / name)],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "SYSTEMD_UNIT_PATH": f"{early}:{later}:"},
+    )
+    return [line for line in (done.stdout + done.stderr).splitlines() if "Unknown key 'Bogus'" in line]
+
+
+@pytest.mark.parametrize("folder", DROP_INS)
+def test_a_drop_in_of_a_restored_unit_is_not_read(monkeypatch, tmp_path, folder):
+    name, later = "my-cache@1.service", tmp_path / "etc"
+    drop_in = later / folder / "zzzz.conf"
+    drop_in.parent.mkdir(parents=True)
+    drop_in.write_text("[Service]\nBogus=1\n")
+    plan = fakeplan.write(monkeypatch, tmp_path / "without", name=name)
+    assert len(unknown_keys(plan / "restore", later, name)) == 1  # systemd would read it
+    plan = fakeplan.write(monkeypatch, tmp_path / "with", name=name, drop_ins=[str(drop_in)])
+    assert unknown_keys(plan / "restore", later, name) == []
 
 
 def test_systemd_has_no_complaint(units):

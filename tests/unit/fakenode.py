@@ -21,7 +21,7 @@ _ABSOLUTE = re.compile(
 # Commands that would change the machine, take time, or need what it lacks.
 _COMMANDS = (
     *("busctl", "dmesg", "insmod", "ip", "kexec", "modprobe", "mount", "mountpoint", "nft", "rmmod"),
-    *("sleep", "sync", "systemctl", "systemd-run", "vmcore-dmesg"),
+    *("sleep", "sync", "systemctl", "systemd-notify", "systemd-run", "vmcore-dmesg"),
     *(
         "usr/local/lib/kup/environment",
         "usr/local/lib/kup/paged",
@@ -65,6 +65,7 @@ class FakeNode:
             self.write(f"var/lib/kup/kernels/{kernel}/cmdline", "root=/dev/sda1\n")
         self.plan = root / "var/lib/kup/boot" / self.values["CHECKPOINT"]
         self.write_plan("resources", "".join(f"{unit} {self.cgroup(unit)} 50 60 100 90\n" for unit in units.split()))
+        self.write_plan("notifications", "".join(f"{unit} 0\n" for unit in units.split()))
         for name, text in {
             "last-pid": "4711\n",
             "network-lock.nft": "",

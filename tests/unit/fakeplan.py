@@ -31,10 +31,17 @@ def use_templates(monkeypatch):
     monkeypatch.setattr(unit_templates, "UNIT_TEMPLATES", str(TEMPLATES))
 
 
-def unit(name, drop_ins=""):
-    properties = {"CPUWeight": "[not set]", "IOWeight": "50", "DropInPaths": drop_ins}
+def unit(name, drop_ins=(), fragment="/usr/lib/systemd/system/cache.service"):
+    properties = {"CPUWeight": "[not set]", "IOWeight": "50", "FragmentPath": fragment}
+    properties |= {"NotifyAccess": "main", "StatusText": "Serving\tall\x1b"}
     return types.SimpleNamespace(
-        name=name, rss=1 << 20, cgroup=f"/system.slice/{name}", properties=properties, definition=lambda: DEFINITION
+        name=name,
+        rss=1 << 20,
+        cgroup=f"/system.slice/{name}",
+        properties=properties,
+        definition=lambda: DEFINITION,
+        drop_ins=list(drop_ins),
+        watchdog=3000000,
     )
 
 
@@ -45,7 +52,9 @@ def checkpoint(engine, made, directory):
     return checkpoint
 
 
-def write(monkeypatch, root, watchdogs=("i6300esb",), after="", drop_ins="", interval="10", plain=True):
+def write(
+    monkeypatch, root, watchdogs=("i6300esb",), after="", interval="10", plain=True, name="cache.service", **unit_values
+):
     """Write a plan below ``root`` for a unit of each engine that has more than others; returns its folder."""
     use_templates(monkeypatch)
     monkeypatch.setattr(boot_plan, "BOOT", str(root / "boot"))
@@ -57,7 +66,7 @@ def write(monkeypatch, root, watchdogs=("i6300esb",), after="", drop_ins="", int
     listed = "systemd-udevd.service\nlocal-fs.target\ncryptsetup.target\ndev-sda.mount\nsystemd-journald.service\n"
     monkeypatch.setattr(boot_units, "run", lambda command: types.SimpleNamespace(stdout=listed))
     checkpoints = [
-        checkpoint(foam.Foam(), unit("cache.service", drop_ins), "/var/lib/kup/images/update/1-cache.service"),
+        checkpoint(foam.Foam(), unit(name, **unit_values), f"/var/lib/kup/images/update/1-{name}"),
         checkpoint(ppp.Ppp(), unit("store.service"), "/var/lib/kup/images/update/1-store.service"),
     ]
     record = {"RESTORE_TIMEOUT": "120", "COMMIT_TIMEOUT": "900", "WATCH_INTERVAL": interval}

@@ -35,8 +35,10 @@ start_fresh() {
 	restore_hugepages
 	release_frames
 	pages_pending || restore_overcommit
+	keep_unit_files
 	systemctl daemon-reload
 	restore_resources
+	notify_units
 	for unit in $UNITS; do
 		systemctl reset-failed "$unit"
 		systemctl --no-block start "$unit"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shlex
 
 from .._errors import KupError
 from .._run import run
@@ -33,7 +34,16 @@ _PROPERTIES = (
     "Result",
     "CPUWeight",
     "IOWeight",
+    "NotifyAccess",
+    "StatusText",
+    "WatchdogUSec",
+    "TriggeredBy",
+    "NFileDescriptorStore",
 )
+
+# What format_timespan() in systemd's src/basic/time-util.c prints, in microseconds.
+_TIMES = {"y": 31557600 * 10**6, "month": 2629800 * 10**6, "w": 604800 * 10**6, "d": 86400 * 10**6, "h": 3600 * 10**6}
+_TIMES |= {"min": 60 * 10**6, "s": 10**6, "ms": 1000, "us": 1}
 
 
 def full_name(name):
@@ -47,11 +57,33 @@ def full_name(name):
     return full
 
 
+def full_names(names):
+    """`full_name` of all ``names``.
+
+    :raises KupError: there is none, or one twice: nothing may ever kexec without carrying anything.
+    """
+    full = [full_name(name) for name in names]
+    if not full:
+        raise KupError(
+            "kup_units is empty on this node, expected at least one service such as 'memcached.service'; name one."
+        )
+    twice = sorted({name for name in full if full.count(name) > 1})
+    if twice:
+        raise KupError(f"kup_units names {twice[0]} more than once, expected each service once; name it once.")
+    return full
+
+
 def show(name, *properties):
     """Properties of a unit: dict of text, with an empty text for what systemd does not tell."""
     done = run(["systemctl", "show", f"--property={','.join(properties)}", "--", name])
     found = dict(line.partition("=")[::2] for line in done.stdout.splitlines())
     return {key: found.get(key, "") for key in properties}
+
+
+def microseconds(text):
+    """A time as ``systemctl show`` prints it, such as ``1min 2.5s``; 0 for ``infinity``, and for what is none."""
+    found = re.findall(r"([0-9.]+)([a-z]+)", text)
+    return sum(round(float(number) * _TIMES.get(unit, 0)) for number, unit in found)
 
 
 class Unit:
@@ -109,6 +141,32 @@ class Unit:
         with contextlib.suppress(FileNotFoundError), open(path, "w", encoding="ascii") as stream:
             stream.write(state)
 
+    @property
+    def drop_ins(self):
+        """Paths of all drop-ins that systemd has read for the unit: its own, those of its template, prefixes, type and other names."""
+        return _drop_ins(self.properties)
+
+    @property
+    def watchdog(self):
+        """Microseconds after which systemd ends the unit if it has not heard of it; 0: never."""
+        return microseconds(self.properties["WatchdogUSec"])
+
+    @property
+    def missing_files(self):
+        """Files that systemd has read for the unit and that are not there any more."""
+        return [path for path in (self.properties["FragmentPath"], *self.drop_ins) if path and not os.path.exists(path)]
+
+    @property
+    def listening_for(self):
+        """Socket units that listen for the unit, now or from the next boot on."""
+        names = [name for name in self.properties["TriggeredBy"].split() if name.endswith(".socket")]
+        found = {name: show(name, "ActiveState", "UnitFileState") for name in names}
+        return [
+            name
+            for name in names
+            if found[name]["ActiveState"] == "active" or found[name]["UnitFileState"] == "enabled"
+        ]
+
     def definition(self):
         """The unit's own text as systemd reads it: fragment and drop-ins, in order."""
         return _text(self.properties)
@@ -121,7 +179,12 @@ class Unit:
 
 def _text(properties):
     texts = []
-    for path in f"{properties['FragmentPath']} {properties['DropInPaths']}".split():
+    for path in filter(None, (properties["FragmentPath"], *_drop_ins(properties))):
+        # A comment may be in any encoding.
         with open(path, encoding="utf-8", errors="surrogateescape") as stream:
             texts.append(stream.read())
     return "\n".join(texts)
+
+
+def _drop_ins(properties):
+    return shlex.split(properties["DropInPaths"])  # systemctl quotes what a shell would not leave alone

@@ -18,6 +18,8 @@
     boot/N/frames     engine ppp: where the kept page frames are (`_engines.frames.load`)
     boot/N/resources  for each unit its name, control group, weights (CPU, IO) and memory limits (max, high); it has others while it
                       is being restored
+    boot/N/notifications  for each unit its name, microseconds of its watchdog (0: none), and its status text
+    boot/N/systemd/   files of units that end with this boot, such as those of systemd-run, laid out as in /run/systemd
     boot/N/network-lock.nft   the network lock
     boot/N/links      interfaces of the saved connections: hardware address, name, modules
     boot/N/addresses  their addresses and routes, for ``ip -batch``
@@ -59,6 +61,7 @@ class Plan:
             "resources",
             "".join(f"{checkpoint.unit.name} {_resources(checkpoint.unit)}\n" for checkpoint in checkpoints),
         )
+        self._put("notifications", "".join(_notification(checkpoint.unit) for checkpoint in checkpoints))
         sockets = [socket for checkpoint in checkpoints for socket in checkpoint.findings.sockets]
         self._bound = network.bound(sockets)
         network_is_ours = self._put_links(sockets)
@@ -97,3 +100,9 @@ def _resources(unit):
     weights = [value if value.isdigit() and int(value) <= HEAVIEST else "100" for value in values]
     limits = [read_text(f"{group}/memory.{name}", "max") for name in ("max", "high")]
     return " ".join([group, *weights, *limits])
+
+
+def _notification(unit):
+    """What systemd knows of a unit by sd_notify(3), as a line."""
+    status = "".join(each if each.isprintable() else " " for each in unit.properties["StatusText"])
+    return f"{unit.name} {unit.watchdog} {status}".rstrip() + "\n"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 
 from .._boot import panic
 from .._files import as_bytes, make_directory
@@ -18,20 +19,29 @@ from .._system.units import HEAVIEST, show
 
 # What a unit's own text lacks while it is restored. All of it is back after the daemon-reload that ends the restore.
 # It would order the unit into the late boot, or tie it to units that come later:
-_ORDERING = "After|Before|Wants|Requires|Requisite|BindsTo|PartOf|Upholds|DefaultDependencies|JoinsNamespaceOf"
-# it would keep the unit from being restored, or start other units when the restore fails:
+_ORDERING = "After|Before|Requisite|PartOf|DefaultDependencies|JoinsNamespaceOf"
+# it would keep the unit from being restored, or do something else than go back when the restore fails:
 _CONDITIONS = r"Condition\w+|Assert\w+|OnFailure|OnSuccess|StartLimit\w+|RequiresMountsFor|WantsMountsFor"
-# it would start the application afresh, in its own way:
-_EXECUTION = r"Exec\w+|Type|PIDFile|Restart\w*|TimeoutStartSec|TimeoutSec|StandardInput|StandardOutput|StandardError"
-_EXECUTION += "|WatchdogSec|NotifyAccess|GuessMainPID"
+_CONDITIONS += r"|FailureAction|SuccessAction|JobTimeout\w+|JobRunningTimeout\w+"
+# it would start the application afresh, in its own way, or end it by a time that counts from its start:
+_EXECUTION = r"Exec(Condition|Start|Stop|Reload)\w*|Type|PIDFile|Restart\w*|TimeoutStartSec|TimeoutSec|StandardInput|StandardOutput"
+_EXECUTION += "|StandardError|WatchdogSec|NotifyAccess|GuessMainPID|RuntimeMaxSec|RemainAfterExit"
 # and it would set the memory limits and weights of the restore by another name.
 _RESOURCES = r"Memory(Max|High|Limit)|Startup\w+"
 _DROPPED = re.compile(rf"^\s*({_ORDERING}|{_CONDITIONS}|{_EXECUTION}|{_RESOURCES})\s*=")
 
+# Units that this one brings with it are still started, in their own time: nobody else may.
+_BRINGS = re.compile(r"^(\s*)(Requires|BindsTo|Upholds)(?=\s*=)")
+
 _SYSINIT = "sysinit.target"
 
-# Where the units of a boot plan are while an update is under way.
-_GENERATED = "/run/systemd/generator"
+# systemd reads drop-ins of the same name from the first of its unit paths only (systemd.unit(5)). The boot plan's own come after these.
+_BEFORE_PLAN = ("/etc/systemd/system.control/", "/run/systemd/system.control/", "/run/systemd/transient/")
+# The names of the boot plan's own drop-ins for a restored unit.
+_OWN_DROP_INS = re.compile(r"kup-ahead\.conf|zz-kup-.*")
+# Unit files that end with this boot, though a unit runs by them: of systemd-run, `systemctl edit --runtime` and
+# `systemctl set-property --runtime`. Generators write theirs again.
+_OF_THIS_BOOT = re.compile(r"/run/systemd/(transient|system\.control|system)/.+")
 
 # The restore itself waits for these, and mounts need the targets.
 _NEEDED = ("systemd-remount-fs.service", "local-fs.target", "local-fs-pre.target", "swap.target")
@@ -51,6 +61,7 @@ def write(directory, checkpoints, record, network_is_ours):
         for name, text in checkpoint.services().items():
             pages.put(name, text)
         _restored(restore, checkpoint, record["RESTORE_TIMEOUT"])
+        _keep(f"{directory}/systemd", checkpoint.unit)
         if network_is_ours and _on_root(os.path.dirname(checkpoint.directory)):
             _ahead(_Folder(f"{directory}/ahead"), checkpoint.unit.name, others)
     units = " ".join(checkpoint.unit.name for checkpoint in checkpoints)
@@ -121,13 +132,14 @@ def _restored(folder, checkpoint, timeout):
         SERVICES=" ".join(checkpoint.services()),
         IMAGES=checkpoint.directory,
         HEAVIEST=HEAVIEST,
+        NOTIFY_ACCESS=unit.properties["NotifyAccess"],
     )
     folder.put(unit.name, restored_text(unit.definition()), _SYSINIT)
-    # The text above has what is in the unit's own drop-ins. Those of `systemctl set-property` are still seen, because systemd reads
-    # their directory first.
-    for drop_in in unit.properties["DropInPaths"].split():
-        if os.path.basename(os.path.dirname(drop_in)) == f"{unit.name}.d" and not drop_in.startswith(_GENERATED):
-            folder.hide_drop_in(unit.name, os.path.basename(drop_in))
+    # The text above has what is in all drop-ins: the unit's own, those of its template, prefixes, type and other names.
+    for drop_in in unit.drop_ins:
+        name = os.path.basename(drop_in)
+        if not drop_in.startswith(_BEFORE_PLAN) and not _OWN_DROP_INS.fullmatch(name):
+            folder.hide_drop_in(unit.name, name)
     # The last by name counts.
     folder.put_drop_in(unit.name, "zz-kup-restore.conf", text)
     for template in checkpoint.restored_templates:
@@ -137,12 +149,21 @@ def _restored(folder, checkpoint, timeout):
 def restored_text(definition):
     """A unit's own text without what would order it late, start it afresh or limit its memory; sections and other limits stay."""
     kept, dropping = [], False
-    for line in definition.splitlines():
+    for line in definition.rstrip("\n").split("\n"):
         dropped = dropping or bool(_DROPPED.match(line))
         dropping = dropped and line.endswith("\\")
         if not dropped:
-            kept.append(line)
+            kept.append(_BRINGS.sub(r"\1Wants", line))
     return "\n".join(kept) + "\n"
+
+
+def _keep(directory, unit):
+    """Put a unit's files that end with this boot in ``directory``, laid out as in /run/systemd."""
+    for path in (unit.properties["FragmentPath"], *unit.drop_ins):
+        if _OF_THIS_BOOT.fullmatch(path):
+            copy = directory + path[len("/run/systemd") :]
+            os.makedirs(os.path.dirname(copy), exist_ok=True)
+            shutil.copyfile(path, copy)
 
 
 def _on_root(path):

@@ -18,6 +18,10 @@ IMAGES_FACTOR = 1.3
 #: Room for two staged kernels.
 KERNELS_BYTES = 200 << 20
 
+#: Where systemd reads drop-ins before those of a boot plan, and the drop-in of the plan: the last by name counts.
+CONTROL = "/etc/systemd/system.control/"
+LAST_DROP_IN = "zz-kup-restore.conf"
+
 # struct sockaddr_un; and what the directory of a unit's last checkpoint is called below kup_images_dir, but for its name.
 _SOCKET_PATH = 107
 _CHECKPOINT = "/20260101T000000/99-{}/lazy-pages.socket"
@@ -154,8 +158,64 @@ def unit_inactive(unit):
         )
 
 
+@check
+def unit_text(unit):
+    """A file of a unit's definition is gone since systemd has read it."""
+    for path in unit.missing_files:
+        yield (
+            f"its file {path}",
+            "is not there any more",
+            "put it back, or run 'systemctl daemon-reload' and restart the unit",
+        )
+
+
+@check
+def drop_in_order(unit):
+    """A drop-in in /etc/systemd/system.control sorts behind that of the restore, and would replace its settings."""
+    for path in unit.drop_ins:
+        folder, _slash, name = path.rpartition("/")
+        if folder.startswith(CONTROL) and name > LAST_DROP_IN:
+            yield (
+                f"its drop-in {path}",
+                f"would replace settings of the restore, expected a name that sorts before {LAST_DROP_IN}",
+                "rename it, or move it to /etc/systemd/system",
+            )
+
+
+@check
+def socket_activated(unit):
+    """A socket unit listens for a unit: systemd cannot be given the socket that CRIU restores."""
+    for name in unit.listening_for:
+        yield (
+            "",
+            f"is activated by {name}, and systemd and CRIU would both bind its addresses in the next boot",
+            f"have the application bind them itself, with 'systemctl disable --now {name}' and a restart",
+        )
+
+
+@check
+def descriptor_store(unit):
+    """systemd stores file descriptors for a unit (`FileDescriptorStoreMax=`): they end with the kernel."""
+    count = unit.properties["NFileDescriptorStore"]
+    if count not in ("", "0"):
+        yield (
+            "",
+            f"has stored {count} file descriptors in systemd, which end with the kernel",
+            "set FileDescriptorStoreMax=0",
+        )
+
+
 #: The first that applies to a unit tells.
-UNIT_CHECKS = (unit_unknown, unit_alias, unit_name, unit_inactive)
+UNIT_CHECKS = (
+    unit_unknown,
+    unit_alias,
+    unit_name,
+    unit_inactive,
+    unit_text,
+    drop_in_order,
+    socket_activated,
+    descriptor_store,
+)
 
 
 @check

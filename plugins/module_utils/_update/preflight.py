@@ -24,7 +24,7 @@ from .._criu.checks import criu_check, criu_kernel
 from .._engines import registry
 from .._errors import KupError
 from .._system import processes
-from .._system.units import Unit
+from .._system.units import Unit, full_names
 from . import checks, seen
 from . import record as records
 
@@ -52,7 +52,7 @@ def examine(selector, unit_names, images, engine, disk_checkpoint, owner):
     wanted = target or (package or "")[len("linux-image-") :]
     record = records.load()
     needs_update = wanted != running or record["PHASE"] == "probation"
-    judged = [_judge(Unit(name)) for name in unit_names]
+    judged = [_judge(Unit(name)) for name in full_names(unit_names)]
     blockers, missing, choice = records.rivals(record, owner, wanted), _missing(), _Choice()
     if needs_update:
         kernels = [running, wanted] if wanted else [running]

@@ -32,6 +32,10 @@ def depart(record, target, phase):
     :param phase: the record's phase once the checkpoint is complete (``switching`` or ``returning``).
     :raises KupError: the switch was given up; the applications run on as before, on this kernel.
     """
+    if not record.units:
+        raise KupError(
+            "The record names no unit, expected at least one; nothing may be left behind, so this node keeps its kernel."
+        )
     attempt = _Attempt(record, target, phase)
     try:
         with undo.Stack() as undos:

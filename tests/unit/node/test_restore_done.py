@@ -22,6 +22,62 @@ def test_on_the_new_kernel_probation_begins(node):
     assert made.plan.exists()  # a fallback by panic needs it
 
 
+def notifying(node, line, main_pid="4711", **values):
+    made = restored(node, **values)
+    made.mark(f"{UNIT}.restored")
+    made.write(f"run/kup/{UNIT}.pid", "4711\n")
+    made.write_plan("notifications", f"{OTHER} 7 no\n{UNIT} {line}\n")
+    made.fake("systemctl", f"[ $1 != show ] || echo {main_pid}")
+    return made
+
+
+@pytest.mark.parametrize(
+    ("line", "arguments"),
+    [
+        ("3000000", "WATCHDOG_USEC=3000000"),
+        ("3000000 All of it", "--status=All of it WATCHDOG_USEC=3000000"),
+        ("0 All of it", "--status=All of it"),
+    ],
+)
+def test_systemd_is_told_again_what_the_application_had_told(node, line, arguments):
+    made = notifying(node, line)
+    made.run("boot/restore-done")
+    assert made.called("systemd-notify") == [f"systemd-notify --no-block --pid=4711 {arguments}"]
+    # The reload would drop it: it gives the unit its own text.
+    assert made.calls.index("systemctl daemon-reload") < made.calls.index(made.called("systemd-notify")[0])
+
+
+def test_a_unit_that_was_started_again_has_told_systemd_itself(node):
+    made = notifying(node, "3000000", main_pid="5000")
+    made.run("boot/restore-done")
+    assert made.called("systemd-notify") == []
+
+
+def test_a_unit_that_never_told_anything_costs_no_process(node):
+    made = notifying(node, "0")
+    made.run("boot/restore-done")
+    assert made.called("systemctl show") == []
+
+
+def test_a_watchdog_waits_for_pending_pages(node):
+    made = notifying(node, "3000000")
+    made.mark(f"{UNIT}.pending")
+    made.run("boot/restore-done")
+    assert made.called("systemd-notify") == []
+    made.run("boot/pages-drained", UNIT, SERVICE_RESULT="success", EXIT_STATUS="0")
+    assert len(made.called("systemd-notify")) == 1
+
+
+def test_unit_files_that_ended_with_the_old_boot_are_there_before_the_reload(node):
+    made = restored(node)
+    made.write("run/systemd/system/other.service", "other")
+    made.write_plan(f"systemd/transient/{UNIT}", "its text")
+    made.fake("systemctl", f"cat {made.root}/run/systemd/transient/{UNIT}")
+    made.run("boot/restore-done")
+    assert made.read(f"run/systemd/transient/{UNIT}") == "its text"
+    assert made.read("run/systemd/system/other.service") == "other"
+
+
 def test_the_record_is_durable_before_it_is_replaced(node):
     made = restored(node)
     made.run("boot/restore-done")

@@ -1,8 +1,9 @@
-"""The cgroup freezer of a unit, where there is one."""
+"""A unit: its names, files and sockets as systemd tells them, and its cgroup freezer."""
 
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils._system import processes
+from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._system import processes, units
 from ansible_collections.kup.fleet.plugins.module_utils._system.units import Unit
 
 
@@ -29,3 +30,69 @@ def test_without_such_a_file_nothing_is_done(tmp_path, unit):
     switch.parent.rmdir()
     found.freeze()
     assert not list(tmp_path.rglob("cgroup.freeze"))
+
+
+@pytest.mark.parametrize(
+    ("names", "says"),
+    [
+        ([], "is empty on this node"),
+        (["a", "a.service"], "names a.service more than once"),
+        ([""], "'' is not the name"),
+    ],
+)
+def test_a_list_of_units_names_at_least_one_and_each_once(names, says):
+    with pytest.raises(KupError, match=says):
+        units.full_names(names)
+
+
+def test_units_get_their_full_names():
+    assert units.full_names(["b", "a@1.service"]) == ["b.service", "a@1.service"]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("3s", 3000000),
+        ("1min 2.5s", 62500000),
+        ("1month 2w 3d 4h", (2629800 + 1209600 + 259200 + 14400) * 10**6),
+        ("500ms 7us", 500007),
+        ("0", 0),
+        ("infinity", 0),
+        ("", 0),
+    ],
+)
+def test_times_as_systemctl_prints_them(text, value):
+    assert units.microseconds(text) == value
+
+
+def described(monkeypatch, listening=(), **properties):
+    monkeypatch.setattr(
+        units, "show", lambda name, *names: {key: dict(listening).get(f"{name} {key}", "") for key in names}
+    )
+    found = Unit.__new__(Unit)
+    found.properties = {"FragmentPath": "", "DropInPaths": "", "TriggeredBy": "", "WatchdogUSec": "2s", **properties}
+    return found
+
+
+def test_the_text_has_all_drop_ins_in_order(tmp_path, monkeypatch):
+    (tmp_path / "a.service").write_text("[Service]\n")
+    (tmp_path / "b c.conf").write_bytes(b"# \xe4\nNice=1\n")
+    (tmp_path / "d.conf").write_text("Nice=2\n")
+    paths = f'"{tmp_path}/b c.conf" {tmp_path}/d.conf'
+    found = described(monkeypatch, FragmentPath=f"{tmp_path}/a.service", DropInPaths=paths)
+    assert found.drop_ins == [f"{tmp_path}/b c.conf", f"{tmp_path}/d.conf"]
+    assert found.definition() == "[Service]\n\n# \udce4\nNice=1\n\nNice=2\n"
+    assert found.missing_files == []
+    assert found.watchdog == 2000000
+    (tmp_path / "d.conf").unlink()
+    assert found.missing_files == [f"{tmp_path}/d.conf"]
+
+
+def test_sockets_that_listen_now_or_in_the_next_boot(monkeypatch):
+    listening = {
+        "a.socket ActiveState": "active",
+        "b.socket UnitFileState": "enabled",
+        "c.socket ActiveState": "failed",
+    }
+    found = described(monkeypatch, listening, TriggeredBy="a.socket b.socket c.socket a.timer")
+    assert found.listening_for == ["a.socket", "b.socket"]

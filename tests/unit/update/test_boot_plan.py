@@ -15,6 +15,13 @@ After=network.target \
     remote-fs.target
 Documentation=man:memcached(1)
 ConditionPathExists=/etc/memcached.conf
+FailureAction=reboot
+Requires=epmd.service \
+    names.service
+BindsTo = key.service
+Upholds=helper.service
+Wants=other.service
+PartOf=group.target
 
 [Service]
 Type=notify
@@ -26,6 +33,8 @@ Environment=A=1 \
   B=2
   TimeoutStartSec=5
 TimeoutStopSec=9
+RuntimeMaxSec=1d
+RemainAfterExit=yes
 Restart=always
 RestartSec=3
 LimitNOFILE=4096
@@ -43,10 +52,19 @@ WantedBy=multi-user.target
 
 def test_a_unit_keeps_its_limits_and_loses_what_starts_it_afresh_or_late():
     assert boot_units.restored_text(UNIT) == (
-        "[Unit]\nDescription=memcached daemon\nDocumentation=man:memcached(1)\n\n[Service]\n"
+        "[Unit]\nDescription=memcached daemon\nDocumentation=man:memcached(1)\n"
+        "Wants=epmd.service \\\n    names.service\nWants = key.service\nWants=helper.service\nWants=other.service\n\n[Service]\n"
         "Environment=A=1 \\\n  B=2\nTimeoutStopSec=9\nLimitNOFILE=4096\nMemorySwapMax=0\nPrivateTmp=true\n\n"
         "[Install]\nWantedBy=multi-user.target\n"
     )
+
+
+@pytest.fixture(autouse=True)
+def copied(monkeypatch):
+    """The files below /run/systemd that a plan keeps."""
+    found = []
+    monkeypatch.setattr(boot_units.shutil, "copyfile", lambda path, copy: found.append((path, copy)))
+    return found
 
 
 @pytest.fixture
@@ -61,7 +79,7 @@ def files(folder):
 def test_all_files_of_a_plan(write):
     plan = write()
     assert files(plan) == {
-        *("frames", "resources", "links", "addresses", "routes", "network-lock.nft", "last-pid"),
+        *("frames", "resources", "notifications", "links", "addresses", "routes", "network-lock.nft", "last-pid"),
         *(
             f"restore/{name}.service"
             for name in ("kup-early", "kup-restore-done", "kup-restore-failed", "cache", "store")
@@ -111,12 +129,68 @@ def test_the_restore_takes_the_place_of_the_start(write):
     assert "CPUWeight=10000" in text
 
 
-def test_the_unit_s_own_drop_ins_are_hidden_but_not_those_of_this_update(write):
-    drop_ins = "/etc/systemd/system/cache.service.d/a.conf /run/systemd/generator.early/cache.service.d/kup-ahead.conf"
-    plan = write(drop_ins=f"{drop_ins} /etc/systemd/system/service.d/all.conf")
+def hidden(plan):
     folder = plan / "restore/cache.service.d"
-    assert sorted(os.listdir(folder)) == ["a.conf", "zz-kup-restore.conf"]
-    assert os.readlink(folder / "a.conf") == "/dev/null"
+    found = sorted(path.name for path in folder.iterdir() if path.is_symlink())
+    assert all(os.readlink(folder / name) == "/dev/null" for name in found)
+    return found
+
+
+@pytest.mark.parametrize(
+    "folder",
+    [
+        "/etc/systemd/system/cache.service.d",
+        "/etc/systemd/system/cache@.service.d",
+        "/usr/lib/systemd/system/cac-.service.d",
+        "/etc/systemd/system/service.d",
+        "/etc/systemd/system/another-name.service.d",
+        "/run/systemd/system/cache.service.d",
+        "/run/systemd/generator/cache.service.d",
+    ],
+)
+def test_no_drop_in_comes_between_a_unit_and_its_restore(write, folder):
+    assert hidden(write(drop_ins=[f"{folder}/a.conf"])) == ["a.conf"]
+
+
+@pytest.mark.parametrize(
+    "folder", ["/etc/systemd/system.control", "/run/systemd/system.control", "/run/systemd/transient"]
+)
+def test_drop_ins_that_systemd_reads_before_those_of_a_plan_cannot_be_hidden(write, folder):
+    assert hidden(write(drop_ins=[f"{folder}/cache.service.d/50-CPUWeight.conf"])) == []
+
+
+@pytest.mark.parametrize("name", ["kup-ahead.conf", "zz-kup-restore.conf", "zz-kup-restored-frames.conf"])
+def test_drop_ins_of_an_update_are_not_hidden(write, name):
+    plan = write(drop_ins=[f"/run/systemd/generator.early/cache.service.d/{name}"])
+    assert hidden(plan) == []
+    assert (plan / "restore/cache.service.d/zz-kup-restore.conf").read_text()
+
+
+def test_files_of_a_unit_that_end_with_this_boot_are_kept(write, copied):
+    plan = write(
+        fragment="/run/systemd/transient/cache.service",
+        drop_ins=[
+            "/run/systemd/transient/cache.service.d/50-Nice.conf",
+            "/run/systemd/system.control/cache.service.d/50-CPUWeight.conf",
+            "/run/systemd/system/cache.service.d/override.conf",
+            "/run/systemd/generator/cache.service.d/again.conf",
+            "/etc/systemd/system/cache.service.d/lasting.conf",
+        ],
+    )
+    names = [
+        "transient/cache.service",
+        "transient/cache.service.d/50-Nice.conf",
+        "system.control/cache.service.d/50-CPUWeight.conf",
+        "system/cache.service.d/override.conf",
+    ]
+    assert copied == [(f"/run/systemd/{name}", f"{plan}/systemd/{name}") for name in names]
+    assert (plan / "systemd/system/cache.service.d").is_dir()
+
+
+def test_what_systemd_was_told_by_a_unit(write):
+    assert (write() / "notifications").read_text() == (
+        "cache.service 3000000 Serving all\nstore.service 3000000 Serving all\n"
+    )
 
 
 def test_everything_early_but_mounts_waits_for_the_applications(write):

@@ -33,9 +33,17 @@ def node(**fields):
 
 
 def unit(**fields):
-    properties = {"LoadState": "loaded", "Id": "a.service", "ActiveState": "active"}
+    properties = {"LoadState": "loaded", "Id": "a.service", "ActiveState": "active", "NFileDescriptorStore": "0"}
     properties.update({name: value for name, value in fields.items() if name in properties})
-    found = {"name": "a.service", "active": True, "main_pid": 7, "properties": properties}
+    found = {
+        "name": "a.service",
+        "active": True,
+        "main_pid": 7,
+        "properties": properties,
+        "drop_ins": [],
+        "missing_files": [],
+    }
+    found["listening_for"] = []
     return (types.SimpleNamespace(**{**found, **{key: value for key, value in fields.items() if key in found}}),)
 
 
@@ -76,6 +84,29 @@ CASES = [
     (
         "unit-inactive",
         Case(unit(active=False, ActiveState="inactive", main_pid=0), unit(), "", "is inactive with main process 0"),
+    ),
+    (
+        "unit-text",
+        Case(unit(missing_files=["/etc/a.conf"]), unit(), "its file /etc/a.conf", "is not there any more"),
+    ),
+    (
+        "drop-in-order",
+        Case(
+            unit(drop_ins=["/etc/systemd/system.control/a.service.d/zzz.conf"]),
+            unit(
+                drop_ins=["/etc/systemd/system.control/a.service.d/a.conf", "/etc/systemd/system/a.service.d/zzz.conf"]
+            ),
+            "its drop-in /etc/systemd/system.control/a.service.d/zzz.conf",
+            "expected a name that sorts before zz-kup-restore.conf",
+        ),
+    ),
+    (
+        "socket-activated",
+        Case(unit(listening_for=["a.socket"]), unit(), "", "systemctl disable --now a.socket"),
+    ),
+    (
+        "descriptor-store",
+        Case(unit(NFileDescriptorStore="2"), unit(NFileDescriptorStore=""), "", "has stored 2 file descriptors"),
     ),
     (
         "socket-path",

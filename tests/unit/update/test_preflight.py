@@ -19,10 +19,11 @@ class Unit:
     processes = (1, 2)
     active = True
     main_pid = 7
+    drop_ins = missing_files = listening_for = ()
 
     def __init__(self, name):
         self.name = name
-        self.properties = {"LoadState": "loaded", "ActiveState": "active", "Id": name}
+        self.properties = {"LoadState": "loaded", "ActiveState": "active", "Id": name, "NFileDescriptorStore": "0"}
 
 
 class Engine:
@@ -93,6 +94,11 @@ def examine(*units, engine="auto", images="/srv/images"):
 def codes(verdict):
     assert verdict["problems"] == [blocker["sentence"] for blocker in verdict["blockers"]]
     return [blocker["code"] for blocker in verdict["blockers"]]
+
+
+def test_without_a_unit_there_is_nothing_to_judge(fit):
+    with pytest.raises(KupError, match="kup_units is empty on this node"):
+        preflight.examine("7.2", [], "/srv/images", "auto", "", "run")
 
 
 def test_a_fit_node(fit):

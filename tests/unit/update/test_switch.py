@@ -36,6 +36,14 @@ def on_probation(node, record):
     node.running.release = NEW
 
 
+@pytest.mark.parametrize("phase", ["switching", "returning"])
+def test_a_record_without_units_is_no_switch(node, record, phase):
+    record["UNITS"] = ""
+    with pytest.raises(KupError, match="names no unit"):
+        switch.depart(record, NEW, phase)
+    assert node.events == []
+
+
 # What holds at the moment of the jump.
 
 

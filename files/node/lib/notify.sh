@@ -1,0 +1,34 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# What systemd knows of a unit by sd_notify(3), and by files that ended with the old boot. A restored unit has told it in that boot; the
+# boot plan's file `notifications` and its folder `systemd` have it (plugins/module_utils/_update/boot_plan.py).
+
+# shellcheck disable=SC2154  # $run and $plan: lib/record.sh
+
+# keep_unit_files: put back the files of transient units, and of drop-ins, that were in /run; the next daemon-reload reads them
+keep_unit_files() {
+	[ ! -d "$plan/systemd" ] || cp -R "$plan/systemd/." /run/systemd/
+}
+
+# notify_unit UNIT: arm a restored unit's watchdog with the time of before the switch, and show its status text again. A daemon-reload arms
+# no watchdog: systemd goes on with the time that the unit was started with. It takes this message as one of the main process. A unit that
+# has been started again since has told systemd all of it itself.
+notify_unit() {
+	while read -r name watchdog status; do
+		{ [ "$name" = "$1" ] && [ "$watchdog$status" != 0 ]; } || continue
+		read -r pid <"$run/$1.pid"
+		[ "$(systemctl show --property=MainPID --value "$1")" = "$pid" ] || continue
+		set -- ${status:+"--status=$status"}
+		[ "$watchdog" = 0 ] || set -- "$@" "WATCHDOG_USEC=$watchdog"
+		NOTIFY_SOCKET=/run/systemd/notify systemd-notify --no-block --pid="$pid" "$@"
+		return
+	done <"$plan/notifications"
+}
+
+# notify_units: the same for all units that have their memory. For a unit with pending pages boot/pages-drained does it: until then it may
+# be slow.
+notify_units() {
+	for unit in $UNITS; do
+		{ [ -e "$run/$unit.pending" ] && [ ! -e "$run/$unit.drained" ]; } || [ ! -e "$run/$unit.restored" ] || notify_unit "$unit" || :
+	done
+}
