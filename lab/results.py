@@ -7,7 +7,14 @@ import subprocess
 from .paths import REPO
 
 # What a run itself writes, and what no result depends on.
-NOT_TESTED = (":!docs", ":!*.md", ":!*.jsonl", ":!bench/*.json", ":!tests/faults/outages.json")
+NOT_TESTED = (
+    ":!docs",
+    ":!*.md",
+    ":!*.jsonl",
+    ":!bench/*.json",
+    ":!tests/faults/outages.json",
+    ":!tests/cases/before.json",
+)
 UNKNOWN = "unknown"
 
 

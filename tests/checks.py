@@ -28,6 +28,8 @@ ON_REQUEST = ("drain", "frames")
 
 # A sample of `make torture`, another one each time.
 FAULTS, FAULTS_COUNT = "faults", 3
+# A sample of `make cases`, all in one update.
+CASES, CASES_COUNT = "cases", 4
 
 # How a failed step of a scenario begins its reason, and how much of the reason the summary repeats.
 REASON = "fatal: "
@@ -130,6 +132,14 @@ def checks(venv: Path) -> list[Check]:
             ("python", "-m", f"tests.{FAULTS}.run", "--sample", "--count", str(FAULTS_COUNT)),
             limit=2400,
             undo=("python", "-m", "lab", "down", "--name", FAULTS),
+            nodes=1,
+        ),
+        Check(
+            "vm",
+            CASES,
+            ("python", "-m", f"tests.{CASES}", "--sample", str(CASES_COUNT), "--lab", CASES),
+            limit=1200,
+            undo=("python", "-m", "lab", "down", "--name", CASES),
             nodes=1,
         ),
         *(scenario_check(name) for name in scenarios()),

@@ -1,0 +1,130 @@
+"""The machine of the cases: a lab of one node, by ssh."""
+
+import contextlib
+import hashlib
+import json
+import pathlib
+import re
+import shlex
+import subprocess
+import time
+import urllib.request
+
+from lab import image, mirror
+from lab.command import LabError
+from lab.fleet import keep_consoles, lab_verb
+from lab.state import Lab
+from tests.cases.guest.declared import THERE, UNITS
+
+NODE = "node1"
+GUEST = pathlib.Path(__file__).resolve().parent / "guest"
+# The applications of a whole update, the system, and a page cache that takes their checkpoint.
+MEMORY = 1536
+# Seconds for a node that is on its way to answer: a way back takes two boots, with twenty applications.
+PATIENCE = 900
+
+
+class Node:
+    """The node of the lab NAME."""
+
+    def __init__(self, name):
+        self.lab = Lab(name)
+        self.machine = self.lab.machine(NODE)
+        self.old, self.new = (self.lab.record["image"][f"kernel_{which}"] for which in ("from", "to"))
+
+    @property
+    def address(self):
+        return self.machine.node["address"]
+
+    def run(self, command, input=None, check=True, seconds=600):
+        words = self.lab.ssh(self.machine, [command], silence=120)
+        done = subprocess.run(words, input=input, capture_output=True, text=True, check=False, timeout=seconds)
+        if check and done.returncode:
+            raise LabError(f"'{command[:80]}' ended with {done.returncode} on {NODE}: {done.stderr.strip()[-300:]}")
+        return done.stdout
+
+    def tool(self, *words):
+        """Run guest/node.py; return what it says."""
+        return json.loads(self.run(shlex.join(["python3", "-B", f"{THERE}/node.py", *words])))
+
+    def install(self, cases):
+        """Copy the programs and declarations, and the packages that the CASES need."""
+        packages = sorted({package for case in cases for package in case.PACKAGES})
+        have = self.run("dpkg-query -W -f '${Package} ${db:Status-Abbrev}\\n' 2>/dev/null")
+        for package in packages:
+            if not re.search(rf"^{package} ii", have, re.M):
+                self._install_package(package)
+        archive = subprocess.run(
+            ["tar", "-C", str(GUEST), "-c", *sorted(path.name for path in GUEST.glob("*.py")),
+             "-C", str(UNITS.parent), *sorted(f"units/{path.name}" for path in UNITS.glob("*.py"))],
+            capture_output=True, check=True,
+        ).stdout  # fmt: skip
+        words = self.lab.ssh(self.machine, [f"mkdir -p {THERE} && tar -C {THERE} -x --no-same-owner"])
+        subprocess.run(words, input=archive, check=True)
+
+    def _install_package(self, package):
+        path = fetch(package, self.lab.record["image"]["wish"]["release"])
+        words = self.lab.ssh(self.machine, [f"cat >/root/{package}.deb && dpkg -i /root/{package}.deb"], silence=120)
+        done = subprocess.run(words, input=path.read_bytes(), capture_output=True, check=False)
+        if done.returncode:
+            raise LabError(
+                f"The package {package} cannot be installed on {NODE}: {done.stderr.decode().strip()[-300:]}"
+            )
+
+    def settle(self):
+        """Wait until no update is under way on the node; return its state."""
+        until = time.monotonic() + PATIENCE
+        while True:
+            with contextlib.suppress(LabError, subprocess.TimeoutExpired):
+                waiting = (
+                    "for u in kup-switch kup-restore-done kup-restore-failed; do systemctl is-active $u.service; done"
+                )
+                if "activating" not in self.run(f"{waiting}; systemctl is-system-running", check=False, seconds=60):
+                    phase = self.run("sed -n 's/^PHASE=//p' /var/lib/kup/record", check=False, seconds=60).strip()
+                    if phase not in ("switching", "returning"):
+                        return phase
+            if time.monotonic() > until:
+                raise LabError(f"The node was not at rest {PATIENCE} s after the end of the rollout.")
+            time.sleep(3)
+
+    def keep_evidence(self, place):
+        place.mkdir(parents=True, exist_ok=True)
+        commands = {
+            "journal": "journalctl --no-pager --output=short-precise --since=-40min",
+            "state": "grep -s '' /var/lib/kup/record /var/lib/kup/timeline; ls -lR /var/lib/kup /run/kup",
+            "restore": "tail -n 200 /var/lib/kup/images/*/*/restore.log",
+        }
+        for name, command in commands.items():
+            with contextlib.suppress(LabError, subprocess.TimeoutExpired):
+                (place / name).write_text(self.run(command, check=False, seconds=120), encoding="utf-8")
+
+
+def fetch(package, release):
+    """Return the path of the package's file for a Debian RELEASE, from the cache of images or the mirror."""
+    folder = image.cache() / "packages"
+    folder.mkdir(exist_ok=True)
+    cached = sorted(folder.glob(f"{package}_{release}_*.deb"))
+    if cached:
+        return cached[-1]
+    suite = mirror.suites(release)[0]
+    for stanza in mirror.packages(suite, re.escape(package)):
+        with urllib.request.urlopen(suite.url(stanza["Filename"]), timeout=120) as answer:
+            content = answer.read()
+        if hashlib.sha256(content).hexdigest() != stanza["SHA256"]:
+            raise LabError(f"The package {package} from {suite.uri} is not what its index says: try again.")
+        path = folder / f"{package}_{release}_{stanza['Version'].replace(':', '%')}.deb"
+        path.write_bytes(content)
+        return path
+    raise LabError(f"{suite.name} has no package {package}.")
+
+
+@contextlib.contextmanager
+def machine(name, out, module):
+    """Yield a freshly booted node of the lab NAME, and end it in any case. OUT: directory for its console."""
+    lab_verb("down", "--name", name)
+    try:
+        lab_verb("up", "--name", name, "--mem", MEMORY, *(["--module"] if module else []))
+        yield Node(name)
+    finally:
+        keep_consoles(name, out)
+        lab_verb("down", "--name", name)

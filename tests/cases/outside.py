@@ -1,0 +1,42 @@
+"""outside.py ADDRESS PORT: a client outside a node that connects all the time, until its input ends; prints how often it was answered."""
+
+import contextlib
+import select
+import socket
+import sys
+import threading
+
+
+def answered(address, port, seconds=1.0):
+    """Return whether anything answers at the port: a refusal is an answer."""
+    try:
+        socket.create_connection((address, port), seconds).close()
+    except ConnectionRefusedError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def main():
+    address, port = sys.argv[1], int(sys.argv[2])
+    count, over = [0], threading.Event()
+
+    def knock():
+        while not over.wait(0.05):
+            with contextlib.suppress(OSError):
+                count[0] += answered(address, port)
+
+    # One that waits for an answer would miss a moment without a filter.
+    clients = [threading.Thread(target=knock) for _ in range(8)]
+    for client in clients:
+        client.start()
+    select.select([sys.stdin], [], [])
+    over.set()
+    for client in clients:
+        client.join()
+    print(count[0])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+"""docs/cases.json: the last result of each case, engine and way; before.json: what they were before the environment was carried."""
+
+import json
+import pathlib
+
+from lab import results
+from lab.paths import REPO
+
+ROWS = REPO / "docs" / "cases.json"
+BEFORE = pathlib.Path(__file__).resolve().parent / "before.json"
+
+
+def commit():
+    return results.commit()
+
+
+def read(path=ROWS):
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+
+
+def _key(row):
+    return row["case"], row["engine"], row["way"]
+
+
+def _write(path, row):
+    rows = {_key(old): old for old in read(path)} | {_key(row): row}
+    lines = ",\n".join(f"  {json.dumps(rows[key], ensure_ascii=False)}" for key in sorted(rows))
+    path.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+
+
+def append(row):
+    """Record ROW in the place of the last result of its case, engine and way."""
+    old = {_key(one): one for one in read(BEFORE)}.get(_key(row))
+    said = f"{old['result']}: {old['sentence']}".removesuffix(": ") if old else ""
+    _write(ROWS, {**row, "before": said, "commit": commit()})
+
+
+def before(row):
+    """Record ROW as what was before."""
+    _write(BEFORE, {**row, "commit": commit()})
+
+
+def nowhere(_row):
+    """Record nothing."""

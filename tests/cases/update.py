@@ -1,0 +1,114 @@
+"""Carry the units of several cases through one update, and say what became of it."""
+
+import contextlib
+import json
+import subprocess
+import sys
+from dataclasses import dataclass, field
+
+from lab.command import say
+from lab.paths import REPO
+from lab.rollout import Rollout, read_report
+
+HERE = "../tests/cases"
+NOTHING = {name: [] for name in ("kup_gate_ports", "kup_gate_numbers", "kup_gate_commands")}
+# An emulated processor starts and restores twenty Python programs, one after the other.
+PATIENT = {"kup_restore_timeout": 600, "kup_switch_timeout": 1500, "kup_commit_timeout": 1500}
+# How an update ends that was good, by way.
+GOOD = {"update": "committed", "fallback": "fell_back", "panic": "fell_back"}
+
+
+@dataclass
+class Outcome:
+    """What became of one way that several cases went together."""
+
+    #: Of the record; "refused" where the update never began to switch.
+    phase: str
+    reason: str = ""
+    #: {case: {"answers", "same", "differences"}}, as guest/node.py judges it
+    seen: dict = field(default_factory=dict)
+    #: {case: how often a client outside was answered}
+    answered: dict = field(default_factory=dict)
+
+
+class Carrier:
+    """Updates of one node, with an engine; logs go to the directory OUT."""
+
+    def __init__(self, node, engine, out):
+        self._node, self._engine, self._out = node, engine, out
+
+    def _variables(self, cases):
+        return {
+            "kup_kernel": self._node.new,
+            "kup_engine": self._engine,
+            "kup_units": [case.unit for case in cases],
+            "kup_report_dir": str(self._out / "report"),
+            **NOTHING,
+            **PATIENT,
+        }
+
+    def refusals(self, cases):
+        """Return preflight's blockers for the CASES."""
+        path = self._out / "blockers.json"
+        path.unlink(missing_ok=True)
+        variables = {**self._variables(cases), "cases_blockers": str(path)}
+        code = Rollout(self._node.lab.name, self._out / "preflight.log", variables, playbook=f"{HERE}/preflight").wait()
+        if not path.exists():
+            return [{"unit": "", "code": "broken", "sentence": f"preflight ended with {code}"}]
+        return json.loads(path.read_text(encoding="utf-8"))
+
+    def go(self, way, cases):
+        """Take the CASES the WAY; return its Outcome. The fallback follows an update that was committed."""
+        with self._clients_outside(cases) as answered:
+            if way == "fallback":
+                said = self._back()
+            else:
+                said = self._there(
+                    cases,
+                    {"kup_hooks": {"after_switch": str(REPO / "tests/cases/panic.yml")}} if way == "panic" else {},
+                )
+            self._node.settle()
+            found = self._node.tool("judge", *(case.name for case in cases))
+        phase, reason = found["phase"] or "refused", found["reason"] or said.get("reason", "")
+        if said.get("result") == "failed" and phase not in ("failed", "fell_back", "aborted", "committed"):
+            phase, reason = "refused", said.get("reason", "")
+        say(f"{way}: {phase}{': ' if reason else ''}{reason}")
+        return Outcome(phase, reason, found["cases"], answered)
+
+    def _there(self, cases, more):
+        variables = {**self._variables(cases), **more}
+        for old in (self._out / "report").glob("*.json"):
+            old.unlink()
+        Rollout(self._node.lab.name, self._out / "update.log", variables).wait()
+        report = read_report(self._out / "report")
+        return report["nodes"][0] if report.get("nodes") else {"result": "failed", "reason": "there is no report"}
+
+    def _back(self):
+        variables = {"kup_committed": True, "kup_switch_timeout": PATIENT["kup_switch_timeout"]}
+        code = Rollout(self._node.lab.name, self._out / "fallback.log", variables, playbook="kup_fallback").wait()
+        return {"reason": f"kup_fallback ended with {code}"} if code else {}
+
+    @contextlib.contextmanager
+    def _clients_outside(self, cases):
+        """Let clients outside try the ports that the node forbids; afterwards the yielded dict has their answers by case."""
+        clients, answered = {}, {}
+        for case in cases:
+            if case.FORBIDDEN:
+                argv = [
+                    "ip",
+                    "netns",
+                    "exec",
+                    self._node.lab.record["netns"],
+                    sys.executable,
+                    "-m",
+                    "tests.cases.outside",
+                ]
+                clients[case.name] = subprocess.Popen(
+                    [*argv, self._node.address, str(case.FORBIDDEN)],
+                    cwd=REPO, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                )  # fmt: skip
+        try:
+            yield answered
+        finally:
+            for name, client in clients.items():
+                answered[name] = int(client.communicate()[0] or -1)
