@@ -32,6 +32,7 @@ of it as `sentence`.
 SECTIONS = {
     "The update, the node and its units": ["_update.checks"],
     "Starting another kernel": ["_boot.checks"],
+    "What the next boot would not have": ["_environment.checks"],
     "What CRIU cannot carry": ["_criu.checks", "_criu.descriptor_checks", "_criu.view_checks"],
     "What stops one engine": ["_engines.checks"],
     "What stops a patched kernel (engine `ppp`, found when the kernels are staged)": ["_image.checks"],

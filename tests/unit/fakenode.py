@@ -69,6 +69,7 @@ class FakeNode:
         for name, text in {
             "last-pid": "4711\n",
             "network-lock.nft": "",
+            "packets.nft": "",
             "links": "",
             "addresses": "",
             "routes": "",

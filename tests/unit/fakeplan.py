@@ -4,6 +4,7 @@ import pathlib
 import types
 
 from ansible_collections.kup.fleet.plugins.module_utils._engines import foam, ppp
+from ansible_collections.kup.fleet.plugins.module_utils._environment import packet_filter
 from ansible_collections.kup.fleet.plugins.module_utils._system import unit_templates
 from ansible_collections.kup.fleet.plugins.module_utils._update import boot_plan, boot_units
 
@@ -24,6 +25,22 @@ LimitNOFILE=4096
 WantedBy=multi-user.target
 """
 FINDINGS = {"sockets": [], "journal": {1: 77}, "external_files": {"file[1f:2c]": "/dev/null"}, "file_locks": True}
+
+
+class Reach:
+    """Nothing is reached, and one address is missing."""
+
+    def look(self, sockets):
+        pass
+
+    def interfaces(self):
+        return set()
+
+    def queries(self, sockets):
+        return ""
+
+    def missing(self, sockets):
+        return {"192.0.2.55"}
 
 
 def use_templates(monkeypatch):
@@ -53,12 +70,24 @@ def checkpoint(engine, made, directory):
 
 
 def write(
-    monkeypatch, root, watchdogs=("i6300esb",), after="", interval="10", plain=True, name="cache.service", **unit_values
+    monkeypatch,
+    root,
+    watchdogs=("i6300esb",),
+    after="",
+    interval="10",
+    plain=True,
+    lost=(),
+    name="cache.service",
+    **unit_values,
 ):
     """Write a plan below ``root`` for a unit of each engine that has more than others; returns its folder."""
     use_templates(monkeypatch)
     monkeypatch.setattr(boot_plan, "BOOT", str(root / "boot"))
-    monkeypatch.setattr(boot_plan.network, "links", lambda sockets: ([], plain))
+    monkeypatch.setattr(boot_plan.network, "Reach", Reach)
+    monkeypatch.setattr(boot_plan.network, "links", lambda names: ([], plain))
+    monkeypatch.setattr(
+        boot_plan.packet_filter, "record", lambda: packet_filter.Filter({"rules.nft": "table ip a {\n}\n"}, list(lost))
+    )
     monkeypatch.setattr(ppp.command, "check", lambda feature: "")
     monkeypatch.setattr(boot_units.panic, "watchdog_drivers", lambda: list(watchdogs))
     monkeypatch.setattr(boot_units, "show", lambda name, *properties: {"After": after})

@@ -28,7 +28,8 @@ start_fresh() {
 	advance failed "$1" fresh
 	disarm
 	printf 'kup: RESTORE FAILED: units %s: %s\n' "$UNITS" "$1" >/dev/kmsg
-	nft delete table inet kup
+	open_network
+	forbid_nonlocal_bind
 	settle_trees
 	drop_pending
 	: >"$run/rest"

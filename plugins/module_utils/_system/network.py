@@ -28,21 +28,90 @@ def bound(sockets):
     return {s.local[0] for s in sockets if s.local[0] not in ("0.0.0.0", "::") and not _loopback(s.local[0])}
 
 
-def route_queries(sockets):
-    """Lines for ``ip -batch`` that all succeed once every socket can be bound and every peer be reached."""
-    lines = {f"route get {remote} from {local}" for local, remote in peers(sockets)}
-    lines |= {f"route get {address} from {address}" for address in bound(sockets)}
-    return "".join(f"{line}\n" for line in sorted(lines))
+class Reach:
+    """How the peers and the own addresses of sockets are reached at present.
+
+    What is not reached at present – a connection whose address has moved to another node, a socket that is bound to an address which
+    is not there (IP_FREEBIND) – is nothing that the next boot could wait for.
+    """
+
+    def __init__(self):
+        # (source, destination) → (gateway or destination, interface), or None: asked once, because the second time is in the freeze.
+        self._found = {}
+        self._owners = _owners()
+
+    def look(self, sockets):
+        """Ask for all that has not been asked yet, by one process."""
+        asked = sorted(_ways(sockets) - self._found.keys())
+        self._found.update(dict.fromkeys(asked))
+        if not asked:
+            return
+        lines = "".join(f"route get {destination} from {source}\n" for source, destination in asked)
+        # --force: a look-up that fails ends none of the others.
+        for line in run(["ip", "-oneline", "-force", "-batch", "-"], stdin=lines, check=False).stdout.splitlines():
+            match = _ROUTE.match(line)
+            if match:
+                destination, source, gateway, interface = match.groups()
+                self._found[source, destination] = (gateway or destination, interface)
+
+    def queries(self, sockets):
+        """Lines for ``ip -batch`` that all succeed once every one of ``sockets`` can be bound and every peer be reached.
+
+        Of all peers behind one gateway, the first stands for the others.
+        """
+        self.look(sockets)
+        chosen = {}
+        for source, destination in sorted(_ways(sockets)):
+            route = self._found[source, destination]
+            if route:
+                chosen.setdefault((source, *route), f"route get {destination} from {source}\n")
+        return "".join(sorted(chosen.values()))
+
+    def missing(self, sockets):
+        """IPv4 addresses that sockets are bound to and the node does not have. For IPv6, CRIU itself needs none."""
+        return {address for address in bound(sockets) if ":" not in address and not self._found.get((address, address))}
+
+    def interfaces(self):
+        """Names of the interfaces that the routes use, or that have the addresses."""
+        # A local address is looked up as one on lo; its interface is that of the address table.
+        names = {route[1] for route in self._found.values() if route} - {"lo"}
+        return names | {self._owners[source] for source, _destination in self._found if source in self._owners}
+
+
+def _ways(sockets):
+    """(source, destination) of all that sockets need; of an address itself, both are the same."""
+    return peers(sockets) | {(address, address) for address in bound(sockets)}
+
+
+# "local 10.0.0.5 from 10.0.0.5 dev lo …", "10.9.0.1 from 10.0.0.5 via 10.0.0.1 dev ens3 …"
+_ROUTE = re.compile(r"(?:[a-z]+ )?(\S+) from (\S+) (?:via (?:inet6 )?(\S+) )?dev (\S+)")
+
+
+def _owners():
+    """Of each address of the node, its interface: dict."""
+    found = {}
+    for line in run(["ip", "-oneline", "address", "show"]).stdout.splitlines():
+        fields = line.split()
+        # "2: ens3 inet 10.0.0.5/24 brd …", "4: tun0 inet 10.8.0.1 peer 10.8.0.2/32 …"
+        if len(fields) > 3 and fields[2] in ("inet", "inet6") and not _loopback(fields[3]):
+            found[fields[3].partition("/")[0]] = fields[1]
+    return found
 
 
 class Link:
-    """An interface as it is now: ``name``, ``mac``, ``modules`` of its drivers, ``commands`` for ``ip -batch``."""
+    """An interface as it is now: ``name``, ``mac``, ``device``, ``modules`` of its drivers, ``commands`` for ``ip -batch``.
+
+    ``device`` is the path of its device in /sys, where another interface has the same hardware address, and else ``-``: in a cloud, a
+    virtual function has the address of the interface that it serves.
+    """
 
     def __init__(self, name):
         self.name = name
         self.mac = read_text(f"/sys/class/net/{name}/address", "")
+        device = os.path.realpath(f"/sys/class/net/{name}/device")
+        self.device = device if _shared(self.mac) else "-"
         # Also the bus's drivers: it is udev that loads them, and that comes later.
-        self.modules = sorted(drivers.chain(os.path.realpath(f"/sys/class/net/{name}/device")))
+        self.modules = sorted(drivers.chain(device))
         self.commands = [f"link set dev {name} mtu {read_text(f'/sys/class/net/{name}/mtu')} up"]
         self.commands += [f"address replace {address} dev {name}" for address in _addresses(name)]
         # First what is reached directly, gateways among it.
@@ -56,23 +125,18 @@ class Link:
         return os.path.exists(f"{path}/device") and not os.path.exists(f"{path}/master")
 
 
-def links(sockets):
-    """The interfaces that the connections of ``sockets`` use.
+def links(names):
+    """The interfaces of these ``names``.
 
     :returns: list of `Link` for the plain ones, and whether that is all of them.
     """
-    names = set()
-    for line in route_queries(sockets).splitlines():
-        # A bound address is looked up as a local one, which is on lo; its interface comes from the address table.
-        found = re.search(r" dev (\S+)", run(["ip", *line.split()], check=False).stdout)
-        if found and found.group(1) != "lo":
-            names.add(found.group(1))
-    for address in bound(sockets):
-        found = re.match(r"\d+: (\S+)", run(["ip", "-oneline", "address", "show", "to", address], check=False).stdout)
-        if found:
-            names.add(found.group(1))
     plain = sorted(filter(Link.plain, names))
     return [Link(name) for name in plain], len(plain) == len(names)
+
+
+def _shared(mac):
+    cards = (name for name in os.listdir("/sys/class/net") if os.path.exists(f"/sys/class/net/{name}/device"))
+    return sum(read_text(f"/sys/class/net/{name}/address", "") == mac for name in cards) > 1
 
 
 def _addresses(name):

@@ -21,9 +21,14 @@
     boot/N/notifications  for each unit its name, microseconds of its watchdog (0: none), and its status text
     boot/N/systemd/   files of units that end with this boot, such as those of systemd-run, laid out as in /run/systemd
     boot/N/network-lock.nft   the network lock
-    boot/N/links      interfaces of the saved connections: hardware address, name, modules
+    boot/N/lock-owner/  the network lock once more, as a table with an owner, and the pipes of the owner
+    boot/N/filter/    the node's packet filter, a file for each tool (`_environment.packet_filter`)
+    boot/N/packets.nft    nft's part of that and the network lock, in one transaction
+    boot/N/links      interfaces of the saved connections: hardware address, name, device if that is needed to tell it from another, modules
     boot/N/addresses  their addresses and routes, for ``ip -batch``
-    boot/N/routes     one line per peer, for ``ip -batch``: all must succeed before sockets can be connected
+    boot/N/routes     one line per route, for ``ip -batch``: all must succeed before sockets can be connected
+    boot/N/nonlocal-bind  the node's net.ipv4.ip_nonlocal_bind, where the restore needs another: a socket is bound to an address that the
+                      node does not have
 """
 
 from __future__ import annotations
@@ -31,12 +36,17 @@ from __future__ import annotations
 import os
 import shutil
 
+from .._blocker import Blocked
+from .._environment import checks as environment_checks
+from .._environment import packet_filter
 from .._files import as_bytes, make_directory, read_text
 from .._paths import BOOT
 from .._system import network
 from .._system.processes import CGROUPS
 from .._system.units import HEAVIEST
 from . import boot_units, network_lock
+
+_NONLOCAL_BIND = "/proc/sys/net/ipv4/ip_nonlocal_bind"
 
 
 class Plan:
@@ -62,9 +72,12 @@ class Plan:
             "".join(f"{checkpoint.unit.name} {_resources(checkpoint.unit)}\n" for checkpoint in checkpoints),
         )
         self._put("notifications", "".join(_notification(checkpoint.unit) for checkpoint in checkpoints))
+        self._put_filter()
+        self._reach = network.Reach()
         sockets = [socket for checkpoint in checkpoints for socket in checkpoint.findings.sockets]
-        self._bound = network.bound(sockets)
-        network_is_ours = self._put_links(sockets)
+        self._reach.look(sockets)
+        self._interfaces = self._reach.interfaces()
+        network_is_ours = self._put_links()
         boot_units.write(self.directory, checkpoints, record, network_is_ours)
 
     def complete(self, sockets, threads):
@@ -73,19 +86,39 @@ class Plan:
         :param sockets: all inet sockets of the trees.
         :param threads: ids of all their threads.
         """
-        if network.bound(sockets) - self._bound:
-            self._put_links(sockets)
+        self._reach.look(sockets)
+        if self._reach.interfaces() - self._interfaces:
+            self._interfaces = self._reach.interfaces()
+            self._put_links()
         self._put("network-lock.nft", network_lock.ruleset(sockets))
-        self._put("routes", network.route_queries(sockets))
+        self._put("lock-owner/table.nft", network_lock.held_ruleset(sockets))
+        self._put("routes", self._reach.queries(sockets))
+        if self._reach.missing(sockets):
+            self._put("nonlocal-bind", read_text(_NONLOCAL_BIND, "0") + "\n")
         self._put("last-pid", f"{max(threads) + 1}\n")
 
-    def _put_links(self, sockets):
+    def _put_links(self):
         """Returns whether all interfaces are plain enough to be brought up without the network manager."""
-        links, complete = network.links(sockets)
-        self._put("links", "".join(f"{link.mac} {link.name} {' '.join(link.modules)}\n" for link in links))
+        links, complete = network.links(self._interfaces)
+        self._put(
+            "links", "".join(f"{link.mac} {link.name} {link.device} {' '.join(link.modules)}\n" for link in links)
+        )
         commands = [line for link in links for line in link.commands]
         self._put("addresses", "".join(f"{line}\n" for line in commands))
         return complete
+
+    def _put_filter(self):
+        make_directory(f"{self.directory}/filter")
+        recorded = packet_filter.record()
+        if recorded.lost:
+            raise Blocked(environment_checks.packet_filter(recorded.lost, ""))
+        for name, text in recorded.files.items():
+            self._put(f"filter/{name}", text)
+        files = (f"{self.directory}/{name}" for name in ("filter/rules.nft", "network-lock.nft"))
+        self._put("packets.nft", "".join(f'include "{path}"\n' for path in files))
+        make_directory(f"{self.directory}/lock-owner")
+        for name in ("commands", "answers"):
+            os.mkfifo(f"{self.directory}/lock-owner/{name}", 0o600)
 
     def _put(self, name, text):
         path = f"{self.directory}/{name}"

@@ -22,6 +22,8 @@ from .._criu import command as criu_command
 from .._criu import support
 from .._criu.checks import criu_check, criu_kernel
 from .._engines import registry
+from .._environment import checks as environment_checks
+from .._environment import packet_filter
 from .._errors import KupError
 from .._system import processes
 from .._system.units import Unit, full_names
@@ -63,6 +65,7 @@ def examine(selector, unit_names, images, engine, disk_checkpoint, owner):
     node = seen.node(selector, wanted, images, written, record["PHASE"])
     if needs_update:
         blockers += all_of(checks.NODE_CHECKS, node)
+        blockers += _of_environment()
     return {
         "running": running,
         "target": target,
@@ -133,6 +136,14 @@ def _of_engine(engine, images, judged):
     unit = judged.unit
     found = registry.ENGINES[engine].unit_blockers(unit) if engine and judged.verdict["movable"] else []
     return found + (about(checks.socket_path(images, unit.name), unit=unit.name) if engine != "criu" else [])
+
+
+def _of_environment():
+    """Blockers of what the next boot would not have of the node."""
+    if not shutil.which("nft"):  # nothing can be told yet
+        return []
+    recorded = packet_filter.record()
+    return environment_checks.packet_filter(recorded.lost, packet_filter.why_not_loadable(recorded))
 
 
 @dataclass(frozen=True)

@@ -90,6 +90,16 @@ def test_a_network_lock_that_stays_is_a_failure(node, left, code):
     assert ("open" in made.events()) is not left
 
 
+def test_a_socket_can_be_bound_to_an_address_that_is_not_there(node):
+    made = restorable(node)
+    sysctl = made.write("proc/sys/net/ipv4/ip_nonlocal_bind", "0\n")
+    made.write_plan("nonlocal-bind", "0\n")
+    made.fake("criu", f"cat {sysctl} >{made.root}/seen")
+    made.run("boot/restore-unit", UNIT, "criu")
+    assert made.read("seen") == "1\n"
+    assert sysctl.read_text() == "0\n"
+
+
 def test_a_restore_waits_for_routes_to_all_peers(node):
     made = restorable(node)
     made.fake("ip", f"[ -e {made.root}/asked ] || {{ : >{made.root}/asked; exit 2; }}")

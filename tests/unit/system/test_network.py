@@ -1,5 +1,9 @@
 """Network links, as the next boot makes them."""
 
+import types
+
+import pytest
+
 from ansible_collections.kup.fleet.plugins.module_utils._system import network
 
 
@@ -9,3 +13,109 @@ def test_a_gateway_is_reached_before_what_is_behind_it(monkeypatch):
     monkeypatch.setattr(network, "_routes", lambda name: ["default via 10.0.0.1", "10.0.0.1 scope link"])
     routes = [command for command in network.Link("ens3").commands if command.startswith("route")]
     assert routes == ["route replace 10.0.0.1 scope link dev ens3", "route replace default via 10.0.0.1 dev ens3"]
+
+
+class Sockets:
+    """Sockets of a node that has 10.0.0.5 on ens3 and 10.0.0.9 on lo, and a gateway."""
+
+    ADDRESSES = """1: lo    inet 127.0.0.1/8 scope host lo
+1: lo    inet 10.0.0.9/32 scope global lo
+2: ens3    inet 10.0.0.5/24 brd 10.0.0.255 scope global ens3
+3: tun0    inet 10.8.0.1 peer 10.8.0.2/32 scope global tun0
+2: ens3    inet6 fd00::5/64 scope global
+"""
+    ROUTES = """10.0.0.7 from 10.0.0.5 dev ens3 uid 0
+9.9.9.9 from 10.0.0.5 via 10.0.0.1 dev ens3 uid 0
+9.9.9.8 from 10.0.0.5 via 10.0.0.1 dev ens3 uid 0
+local 10.0.0.5 from 10.0.0.5 dev lo uid 0
+local 10.0.0.9 from 10.0.0.9 dev lo uid 0
+local fd00::5 from fd00::5 dev lo table local
+2001::9 from fd00::5 via fd00::1 dev ens3 src fd00::5
+"""
+
+    def __init__(self, monkeypatch):
+        self.asked = []
+        monkeypatch.setattr(network, "run", self._run)
+
+    def _run(self, argv, stdin=None, check=True):
+        if "address" in argv:
+            return types.SimpleNamespace(stdout=self.ADDRESSES)
+        self.asked.append(stdin.splitlines())
+        wanted = [line.split() for line in self.asked[-1]]
+        found = [
+            line
+            for line in self.ROUTES.splitlines()
+            for _, _, to, _, source in wanted
+            if f"{to} from {source} " in f" {line}"
+        ]
+        return types.SimpleNamespace(stdout="\n".join(found))
+
+
+def bound(address):
+    return types.SimpleNamespace(local=(address, 80), remote=("0.0.0.0", 0), connected=False)
+
+
+def connected(local, remote):
+    return types.SimpleNamespace(local=(local, 80), remote=(remote, 4000), connected=True)
+
+
+@pytest.fixture
+def sockets(monkeypatch):
+    return Sockets(monkeypatch)
+
+
+def test_all_peers_are_asked_for_at_once_and_only_once(sockets):
+    reach = network.Reach()
+    several = [connected("10.0.0.5", "9.9.9.9"), connected("10.0.0.5", "10.0.0.7"), connected("127.0.0.1", "127.0.0.1")]
+    reach.look(several)
+    reach.look([*several, connected("10.0.0.5", "9.9.9.8")])
+    assert [len(lines) for lines in sockets.asked] == [3, 1]
+
+
+def test_a_peer_stands_for_all_behind_the_same_gateway(sockets):
+    several = [connected("10.0.0.5", peer) for peer in ("9.9.9.9", "9.9.9.8", "10.0.0.7")]
+    assert network.Reach().queries([*several, connected("fd00::5", "2001::9")]).splitlines() == [
+        "route get 10.0.0.5 from 10.0.0.5",
+        "route get 10.0.0.7 from 10.0.0.5",
+        "route get 2001::9 from fd00::5",
+        "route get 9.9.9.8 from 10.0.0.5",
+        "route get fd00::5 from fd00::5",
+    ]
+    assert len(sockets.asked) == 1
+
+
+def test_no_restore_waits_for_what_is_not_there_now(sockets):
+    reach = network.Reach()
+    wanted = [bound("192.0.2.55"), bound("10.0.0.9"), bound("fe80::7"), connected("10.0.0.5", "172.16.0.1")]
+    assert reach.queries(wanted).splitlines() == [
+        "route get 10.0.0.5 from 10.0.0.5",
+        "route get 10.0.0.9 from 10.0.0.9",
+    ]
+    assert reach.missing(wanted) == {"192.0.2.55"}
+
+
+def test_the_plan_has_only_what_its_own_sockets_need(sockets):
+    reach = network.Reach()
+    reach.look([connected("10.0.0.5", "9.9.9.9")])
+    assert reach.queries([bound("10.0.0.9")]) == "route get 10.0.0.9 from 10.0.0.9\n"
+
+
+def test_interfaces_of_routes_and_of_addresses(sockets):
+    reach = network.Reach()
+    reach.look([connected("10.0.0.5", "9.9.9.9")])
+    assert reach.interfaces() == {"ens3"}
+    reach.look([bound("10.0.0.9"), bound("10.8.0.1"), bound("192.0.2.55")])
+    assert reach.interfaces() == {"ens3", "lo", "tun0"}
+
+
+@pytest.mark.parametrize(("second", "device"), [("52:54:00:00:00:02", "-"), ("52:54:00:00:00:01", "/sys/devices/ens3")])
+def test_the_device_tells_interfaces_with_one_address_apart(monkeypatch, second, device):
+    addresses = {"ens3": "52:54:00:00:00:01", "vf0": second}
+    monkeypatch.setattr(network, "read_text", lambda path, default="": addresses[path.split("/")[4]])
+    monkeypatch.setattr(network.os, "listdir", lambda path: [*addresses, "lo"])
+    monkeypatch.setattr(network.os.path, "exists", lambda path: "/lo/" not in path)
+    monkeypatch.setattr(network.os.path, "realpath", lambda path: f"/sys/devices/{path.split('/')[4]}")
+    monkeypatch.setattr(network.drivers, "chain", lambda path: {"virtio_net"})
+    monkeypatch.setattr(network, "_addresses", lambda name: [])
+    monkeypatch.setattr(network, "_routes", lambda name: [])
+    assert network.Link("ens3").device == device

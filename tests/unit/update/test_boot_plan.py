@@ -80,6 +80,8 @@ def test_all_files_of_a_plan(write):
     plan = write()
     assert files(plan) == {
         *("frames", "resources", "notifications", "links", "addresses", "routes", "network-lock.nft", "last-pid"),
+        "nonlocal-bind",
+        *("packets.nft", "filter/rules.nft", "lock-owner/table.nft", "lock-owner/commands", "lock-owner/answers"),
         *(
             f"restore/{name}.service"
             for name in ("kup-early", "kup-restore-done", "kup-restore-failed", "cache", "store")
@@ -106,6 +108,21 @@ def test_units_can_be_read_by_all_and_the_rest_by_root_only(write):
     plan = write()
     assert (plan / "restore/kup-early.service").stat().st_mode & 0o777 == 0o644
     assert (plan / "resources").stat().st_mode & 0o777 == 0o600
+
+
+def test_the_filter_and_the_network_lock_are_one_transaction(write):
+    plan = write()
+    assert (
+        plan / "packets.nft"
+    ).read_text() == f'include "{plan}/filter/rules.nft"\ninclude "{plan}/network-lock.nft"\n'
+    assert (plan / "filter/rules.nft").read_text() == "table ip a {\n}\n"
+    assert "flags owner" in (plan / "lock-owner/table.nft").read_text()
+    assert (plan / "lock-owner/commands").is_fifo()
+
+
+def test_without_the_whole_filter_there_is_no_plan(write):
+    with pytest.raises(KupError, match="has the tables of iptables-legacy"):
+        write(lost=["the tables of iptables-legacy"])
 
 
 def lines(path):

@@ -87,8 +87,8 @@ def test_the_network_lock_holds_the_sockets_of_all_units(node, created, monkeypa
         types.SimpleNamespace(**{**vars(listener()), "local": ("::", 53), "protocol": "udp"})
     ]
     checkpoints.freeze(created)
-    assert "tcp dport 11211 drop" in applied[0]
-    assert "udp dport 53 drop" in applied[0]
+    assert "set tcp_ports {\n\t\ttype inet_service\n\t\telements = { 11211 }" in applied[0]
+    assert "elements = { 53 }" in applied[0]
 
 
 def test_connections_that_wait_at_a_listener_are_accepted_before_the_freeze(node, created, monkeypatch):

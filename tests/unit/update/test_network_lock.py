@@ -19,28 +19,63 @@ def rules(sockets):
     return [line.strip() for line in network_lock.ruleset(sockets).splitlines()]
 
 
+def drops(sockets):
+    return [rule for rule in rules(sockets) if rule.endswith(" drop")]
+
+
 def test_new_clients_of_a_server_wait_as_well():
-    found = rules([socket(("0.0.0.0", 80), listening=True), socket(("10.0.0.1", 80), ("10.0.0.2", 4000))])
-    assert [rule for rule in found if rule.endswith("drop")] == ["tcp dport 80 drop", "tcp sport 80 drop"]
+    found = [socket(("0.0.0.0", 80), listening=True), socket(("10.0.0.1", 80), ("10.0.0.2", 4000))]
+    assert drops(found) == ["tcp dport @tcp_ports drop", "tcp sport @tcp_ports drop"]
+    assert "elements = { 80 }" in rules(found)
 
 
 def test_a_connection_to_elsewhere_is_held_by_both_ends():
-    found = rules([socket(("10.0.0.1", 4000), ("10.0.0.2", 5432)), socket(("fe80::1", 4001), ("fe80::2", 53), "udp6")])
-    assert "ip saddr 10.0.0.2 tcp sport 5432 ip daddr 10.0.0.1 tcp dport 4000 drop" in found
-    assert "ip saddr 10.0.0.1 tcp sport 4000 ip daddr 10.0.0.2 tcp dport 5432 drop" in found
-    assert "ip6 saddr fe80::2 udp sport 53 ip6 daddr fe80::1 udp dport 4001 drop" in found
+    found = [socket(("10.0.0.1", 4000), ("10.0.0.2", 5432)), socket(("fe80::1", 4001), ("fe80::2", 53), "udp6")]
+    assert "elements = { 10.0.0.1 . 4000 . 10.0.0.2 . 5432 }" in rules(found)
+    assert "elements = { fe80::1 . 4001 . fe80::2 . 53 }" in rules(found)
+    assert drops(found) == [
+        "ip daddr . tcp dport . ip saddr . tcp sport @ip_tcp drop",
+        "ip6 daddr . udp dport . ip6 saddr . udp sport @ip6_udp drop",
+        "ip saddr . tcp sport . ip daddr . tcp dport @ip_tcp drop",
+        "ip6 saddr . udp sport . ip6 daddr . udp dport @ip6_udp drop",
+    ]
+
+
+def test_ten_thousand_connections_are_two_rules():
+    found = [socket(("10.0.0.1", 1024 + number), ("10.0.0.2", 5432)) for number in range(10_000)]
+    assert len(drops(found)) == 2
+
+
+def test_a_port_of_one_protocol_is_not_held_for_another():
+    found = [
+        socket(("0.0.0.0", 53), protocol="udplite", listening=True),
+        socket(("10.0.0.1", 53), ("10.0.0.2", 9), "udp"),
+    ]
+    assert "udplite dport @udplite_ports drop" in drops(found)
+    assert "elements = { 10.0.0.1 . 53 . 10.0.0.2 . 9 }" in rules(found)
+
+
+def test_a_raw_socket_has_no_ports():
+    assert drops([socket(("0.0.0.0", 1), protocol="raw6", listening=True)]) == []
 
 
 def test_packets_of_criu_itself_pass_before_anything_is_dropped():
     found = rules([socket(("0.0.0.0", 80), listening=True)])
     assert found.count("meta mark 0xc114 accept") == 2
-    assert found.index("meta mark 0xc114 accept") < found.index("tcp dport 80 drop")
+    assert found.index("meta mark 0xc114 accept") < found.index("tcp dport @tcp_ports drop")
 
 
 def test_the_table_is_replaced_as_a_whole():
     found = rules([])
     assert found[:3] == ["table inet kup", "delete table inet kup", "table inet kup {"]
     assert sum("priority -200" in rule for rule in found) == 2
+
+
+def test_the_second_table_has_the_same_content_and_an_owner():
+    sockets = [socket(("0.0.0.0", 80), listening=True)]
+    first, second = rules(sockets), [line.strip() for line in network_lock.held_ruleset(sockets).splitlines()]
+    assert second[:2] == ["table inet kup_held {", "flags owner"]
+    assert second[2:] == first[3:]
 
 
 def test_it_is_applied_and_released(monkeypatch):

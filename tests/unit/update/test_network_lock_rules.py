@@ -1,37 +1,79 @@
-"""The rules of the network lock."""
+"""The network lock as the kernel takes it: nft loads it, and spares the table with an owner when another nft flushes the ruleset."""
 
+import shutil
+import subprocess
+
+import pytest
+from fakenode import SCRIPTS
 from fakesockets import socket
 
 from ansible_collections.kup.fleet.plugins.module_utils._criu import command
 from ansible_collections.kup.fleet.plugins.module_utils._update import network_lock
 
+SOCKETS = [socket(), socket(local="10.77.0.11:50000", remote="10.77.0.1:5432", state="01")]
 
-def rules(*sockets):
-    return [line.strip() for line in network_lock.ruleset(sockets).splitlines() if line.strip().endswith(" drop")]
-
-
-def test_a_server_is_held_by_port_with_its_connections():
-    held = rules(socket(), socket(remote="10.77.0.1:40000", state="01"))
-    assert held == ["tcp dport 11211 drop", "tcp sport 11211 drop"]
-
-
-def test_a_connection_to_elsewhere_is_held_by_both_ends():
-    held = rules(socket(local="10.77.0.11:50000", remote="10.77.0.1:5432", state="01"))
-    assert held == [
-        "ip saddr 10.77.0.1 tcp sport 5432 ip daddr 10.77.0.11 tcp dport 50000 drop",
-        "ip saddr 10.77.0.11 tcp sport 50000 ip daddr 10.77.0.1 tcp dport 5432 drop",
-    ]
+# A network of its own in which nft works.
+ABLE = (
+    shutil.which("nft")
+    and not subprocess.run(["unshare", "--net", "nft", "list", "ruleset"], capture_output=True, check=False).returncode
+)
+needs_nft = pytest.mark.skipif(not ABLE, reason="needs root and nft")
 
 
-def test_a_server_on_both_families_is_one_rule():
-    assert len(rules(socket(), socket("tcp6", "x:11211", "x:0", six=(bytes(16), bytes(16))))) == 2
+@pytest.fixture
+def network(tmp_path):
+    """Runs lines of shell after lib/network.sh, with the lock of `SOCKETS` in its plan, in a network of its own; returns the output."""
+    owner = tmp_path / "lock-owner"
+    owner.mkdir()
+    (tmp_path / "lock.nft").write_text(network_lock.ruleset(SOCKETS))
+    (owner / "table.nft").write_text(network_lock.held_ruleset(SOCKETS))
+
+    def run(script):
+        head = f"plan={tmp_path} run={tmp_path}/run\nmkdir $run\n. {SCRIPTS}/lib/network.sh\nnft -f $plan/lock.nft\n"
+        head += 'mkfifo "$plan/lock-owner/commands" "$plan/lock-owner/answers"\n'
+        command_line = ["unshare", "--net", "/bin/sh", "-euc", head + script]
+        return subprocess.run(command_line, check=True, capture_output=True, text=True, timeout=30).stdout
+
+    return run
+
+
+LOADED = "own_network_lock\nawait_owner\n"
 
 
 def test_criu_s_own_packets_pass_before_anything_is_dropped():
-    text = network_lock.ruleset([socket()])
-    for chain in text.split("chain ")[1:]:
-        assert chain.index(f"mark {command.SOCKET_MARK:#x} accept") < chain.index("drop")
+    for text in (network_lock.ruleset(SOCKETS), network_lock.held_ruleset(SOCKETS)):
+        for chain in text.split("chain ")[1:]:
+            assert chain.index(f"mark {command.SOCKET_MARK:#x} accept") < chain.index("drop")
 
 
-def test_a_ruleset_replaces_the_one_before():
-    assert network_lock.ruleset([]).startswith("table inet kup\ndelete table inet kup\ntable inet kup {")
+@needs_nft
+def test_a_flush_of_the_ruleset_does_not_lift_it(network):
+    said = network(f"{LOADED}nft flush ruleset\nnft list ruleset\nopen_network")
+    assert "table inet kup_held" in said
+    assert "elements = { 11211 }" in said
+    assert "table inet kup {" not in said
+
+
+@needs_nft
+def test_the_end_of_its_owner_does_not_lift_it(network):
+    said = network(
+        f"{LOADED}kill -KILL $(cat $run/lock-owner)\nwait || :\nnft list tables\nopen_network\necho opened\nnft list tables"
+    )
+    assert said == "table inet kup\nopened\n"
+
+
+@needs_nft
+@pytest.mark.parametrize("before", ["", "nft flush ruleset\n", "kill -KILL $(cat $run/lock-owner)\n"])
+def test_it_is_lifted_whatever_has_happened(network, before):
+    assert network(f"{LOADED}{before}open_network\nnft list table inet kup 2>&1 || :").startswith("Error: No such file")
+
+
+@needs_nft
+def test_once_lifted_nothing_is_left(network):
+    assert network(f"{LOADED}open_network\nnft list ruleset") == ""
+
+
+@needs_nft
+def test_a_second_table_that_cannot_be_loaded_is_noticed(network):
+    script = 'echo "table inet {" >"$plan/lock-owner/table.nft"\nown_network_lock\nawait_owner || echo noticed\nopen_network\nnft list ruleset'
+    assert network(script) == "noticed\n"

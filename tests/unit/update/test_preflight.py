@@ -56,6 +56,8 @@ def fit(monkeypatch):
         free=4000 << 20,
         lost="",
         devices={},
+        filter=preflight.packet_filter.Filter(),
+        filter_said="",
     )
     monkeypatch.setattr(preflight, "Unit", Unit)
     monkeypatch.setattr(preflight.node_kernels, "running", lambda: parts.running)
@@ -84,6 +86,8 @@ def fit(monkeypatch):
         return parts.choice
 
     monkeypatch.setattr(preflight.registry, "choose", choose)
+    monkeypatch.setattr(preflight.packet_filter, "record", lambda: parts.filter)
+    monkeypatch.setattr(preflight.packet_filter, "why_not_loadable", lambda recorded: parts.filter_said)
     return parts
 
 
@@ -99,6 +103,13 @@ def codes(verdict):
 def test_without_a_unit_there_is_nothing_to_judge(fit):
     with pytest.raises(KupError, match="kup_units is empty on this node"):
         preflight.examine("7.2", [], "/srv/images", "auto", "", "run")
+
+
+def test_a_packet_filter_that_cannot_be_loaded_early(fit):
+    fit.filter_said = "Error: Interface does not exist"
+    assert codes(examine()) == ["packet-filter"]
+    fit.tools.remove("nft")  # and nothing can be told
+    assert codes(examine()) == []
 
 
 def test_a_fit_node(fit):

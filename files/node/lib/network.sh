@@ -1,0 +1,89 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Packets of the applications, and of everybody else, while this boot restores.
+
+# shellcheck disable=SC2154  # $run and $plan: lib/record.sh
+
+# filter_packets: load the node's packet filter and the network lock, before any interface is up; on failure, $run/filter-said has the
+# tool's words
+filter_packets() {
+	for tool in ipset iptables-nft ip6tables-nft iptables-legacy ip6tables-legacy; do
+		[ -e "$plan/filter/$tool" ] || continue
+		case $tool in
+		ipset) set -- ipset restore ;;
+		*) set -- "$tool-restore" --counters ;;
+		esac
+		"$@" <"$plan/filter/$tool" 2>"$run/filter-said" || return 1
+	done
+	nft -f "$plan/packets.nft" 2>"$run/filter-said"
+}
+
+# open_pipes: the pipes of the network lock's owner: 7 for commands, 9 for answers. For reading and writing, so that opening waits for
+# nobody; with 8 closed, the answers end when the owner does.
+open_pipes() {
+	[ -p "$plan/lock-owner/commands" ] && [ -p "$plan/lock-owner/answers" ] || return 1
+	exec 7<>"$plan/lock-owner/commands" 8<>"$plan/lock-owner/answers"
+	exec 9<"$plan/lock-owner/answers"
+}
+
+# tell_owner COMMAND: send a command, and one that fails in any case: the answer to the second says that the first is done
+tell_owner() {
+	printf '%s\nlist table inet kup_end\n' "$1" >&7
+	exec 7>&- 8>&-
+}
+
+# await_owner: wait until the owner has carried out its command; fails, with nft's words, if it has failed or has ended
+await_owner() {
+	failed=0
+	while read -r said; do
+		case $said in
+		*kup_end*) return $failed ;;
+		*'Could not process'* | *'not found'* | *'syntax error'* | *'Could not open'*)
+			failed=1
+			echo "kup: $said" >&2
+			;;
+		esac
+	done <&9
+	return 1
+}
+
+# own_network_lock: load the second table of the network lock. Its owner is the netlink socket of an nft that waits for commands: the
+# kernel spares it when another program flushes the ruleset.
+own_network_lock() {
+	open_pipes || return 1
+	nft --interactive <&7 >/dev/null 2>&8 7>&- 8>&- 9<&- &
+	echo $! >"$run/lock-owner"
+	tell_owner "include \"$plan/lock-owner/table.nft\""
+}
+
+# ask_owner COMMAND: have the owner carry out a command; fails if there is no owner
+ask_owner() {
+	[ -e "$run/lock-owner" ] && open_pipes || return 1
+	tell_owner "$1"
+	await_owner
+}
+
+# end_owner: the table ends with its owner
+end_owner() {
+	{ read -r owner <"$run/lock-owner" && read -r name <"/proc/$owner/comm"; } 2>/dev/null || return 0
+	[ "$name" != nft ] || kill -KILL "$owner" 2>/dev/null || :
+}
+
+# allow_nonlocal_bind: CRIU sets IP_FREEBIND only after it has bound a socket
+allow_nonlocal_bind() {
+	[ ! -e "$plan/nonlocal-bind" ] || echo 1 >/proc/sys/net/ipv4/ip_nonlocal_bind || :
+}
+
+# forbid_nonlocal_bind: as it was before the switch
+forbid_nonlocal_bind() {
+	[ ! -e "$plan/nonlocal-bind" ] || cat "$plan/nonlocal-bind" >/proc/sys/net/ipv4/ip_nonlocal_bind || :
+}
+
+# open_network: remove both tables of the network lock; no error if they are not there. The owner does it without the start of another
+# nft.
+open_network() {
+	opened=0
+	ask_owner 'add table inet kup; delete table inet kup; delete table inet kup_held' || opened=1
+	end_owner
+	[ $opened = 0 ] || nft delete table inet kup || ! nft list table inet kup >/dev/null
+}
