@@ -19,7 +19,7 @@ from .._files import read_lines
 _NS_GET_USERNS = 0xB701  # linux/nsfs.h
 
 # Where its libraries are: a name that the node's directory of them lacks would be looked for there.
-_LIBRARIES = re.compile(r"(/usr)?/lib(64|/[a-z0-9_]+-linux-gnu)?(/[^/]+)?$")
+_LIBRARIES = re.compile(r"(/usr)?/lib((64|/[a-z0-9_]+-linux-gnu)(/[^/]+)?)?$")
 # What CRIU, the libraries it is linked with and the dynamic loader read by a fixed path. A bind mount in one of their places could
 # have CRIU load a library (ld.so.preload), believe in another kernel (criu.kdat), or mistake a name (iproute2: libnftables).
 _READ = (
