@@ -131,7 +131,7 @@ tools:
 	@tests/bootstrap.sh apt tests/packages.txt
 	@tests/bootstrap.sh venv $(venv)
 	@tests/bootstrap.sh tree
-	@for program in paged environment; do \
+	@for program in paged environment fingerprint; do \
 		$(MAKE) -s -C files/$$program; \
 		cmp -s build/$$program/$$program files/$$program/$$program || install -m 755 build/$$program/$$program files/$$program/$$program; \
 	done

@@ -125,6 +125,7 @@ def checks(venv: Path) -> list[Check]:
         Check("unit", "pytest", ("python", "-m", "pytest")),
         Check("unit", "paged", ("make", "-C", "files/paged", "check")),
         Check("unit", "environment", ("make", "-C", "files/environment", "check")),
+        Check("unit", "fingerprint", ("make", "-C", "files/fingerprint", "check")),
         Check("package", "install-check", ("tests/install-check.sh",)),
         Check(
             "vm",

@@ -22,7 +22,7 @@ if [ "${1:-}" != --build-only ]; then
 fi
 
 # What is built goes along: neither a controller nor a node needs a compiler.
-for program in paged environment; do
+for program in paged environment fingerprint; do
     install -m 755 files/$program/$program build/package/files/$program/$program
 done
 ansible-galaxy collection build --force --output-path build build/package
@@ -41,7 +41,7 @@ cd /
 
 # With the programs that the nodes get, found by its name, every module's documentation readable.
 install_into "$work/built" "$built"
-for program in paged environment; do
+for program in paged environment fingerprint; do
     test -x "$work/built/ansible_collections/kup/fleet/files/$program/$program"
 done
 ansible-playbook --syntax-check "${arguments[@]}" kup.fleet.kup_update
@@ -63,7 +63,7 @@ if grep -q 'cannot be reached' "$work/refusal"; then
     exit 1
 fi
 ansible localhost --module-name kup.fleet.kup_programs
-for program in paged environment; do
+for program in paged environment fingerprint; do
     test -x "$programs/$program/$program"
 done
 

@@ -14,7 +14,7 @@ import tempfile
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 
 #: Each is in the folder of its name in ``files``, as its sources are.
-PROGRAMS = ("paged", "environment")
+PROGRAMS = ("paged", "environment", "fingerprint")
 
 _TOOLS = ("make", "gcc")
 

@@ -18,7 +18,7 @@ ALLOWED = {
 }
 RUNTIME = "/usr/local/lib/kup"
 # Programs that are installed there beside files/node.
-PROGRAMS = ("paged", "environment")
+PROGRAMS = ("paged", "environment", "fingerprint")
 
 
 def release():

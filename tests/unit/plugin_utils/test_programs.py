@@ -24,7 +24,7 @@ def files(tmp_path, monkeypatch):
 
 
 def test_they_are_built_once(files):
-    assert _programs.provide(str(files)) == ["paged", "environment"]
+    assert _programs.provide(str(files)) == ["paged", "environment", "fingerprint"]
     for name, path in _programs.paths(str(files)).items():
         with open(path) as stream:
             assert stream.read() == "program\n"
@@ -34,7 +34,7 @@ def test_they_are_built_once(files):
 
 def test_only_what_is_missing_is_built(files):
     (files / "paged/paged").write_text("from the tarball")
-    assert _programs.provide(str(files)) == ["environment"]
+    assert _programs.provide(str(files)) == ["environment", "fingerprint"]
     assert (files / "paged/paged").read_text() == "from the tarball"
 
 

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The command line. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/common.h"
+#include "base/lines.h"
+#include "put_right.h"
+#include "sockets/record.h"
+
+static const char usage[] =
+	"Usage:\n"
+	"  fingerprint record PID... >FILE    what can be observed of these processes, which stand still\n"
+	"  fingerprint put-right FILE         compare the restored processes, set what differs, and print what is left (exit code 3)\n";
+
+static int record(char **pids, size_t count)
+{
+	struct sockets_recorder sockets;
+	uint64_t pid;
+	int result = 0;
+
+	puts(LINES_HEAD);
+	sockets_record_begin(&sockets, stdout);
+	for (size_t i = 0; i < count && !result; i++)
+		result = parse_number(pids[i], INT_MAX, &pid) || !pid ? fail("'%s' is no process id.", pids[i]) :
+									sockets_record(&sockets, (pid_t)pid);
+	sockets_record_end(&sockets);
+	if (fflush(stdout) || ferror(stdout))
+		result = fail("The fingerprint cannot be written: %s", strerror(errno));
+	return result ? EXIT_FAILED : EXIT_OK;
+}
+
+static int put_right(const char *path)
+{
+	size_t size, left;
+	CLEANUP_FREE char *text = lines_load(path, &size);
+	struct fingerprint *found;
+
+	if (!text)
+		return EXIT_FAILED;
+	found = fingerprint_parse(text, size, path);
+	if (!found)
+		return EXIT_FAILED;
+	left = fingerprint_put_right(found);
+	fingerprint_free(found);
+	return left ? EXIT_DIFFERENT : EXIT_OK;
+}
+
+int main(int argc, char **argv)
+{
+	static char buffer[1 << 20];
+
+	setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
+	if (argc >= 3 && !strcmp(argv[1], "record"))
+		return record(argv + 2, (size_t)argc - 2);
+	if (argc == 3 && !strcmp(argv[1], "put-right"))
+		return put_right(argv[2]);
+	fputs(usage, stderr);
+	return EXIT_USAGE;
+}

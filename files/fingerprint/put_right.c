@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "put_right.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/common.h"
+#include "base/lines.h"
+#include "sockets/put_right.h"
+
+struct fingerprint {
+	struct sockets_found sockets;
+};
+
+/* The first reader that knows the line takes it. */
+static int take(struct words *words, void *context)
+{
+	struct fingerprint *found = context;
+
+	return sockets_take(&found->sockets, words);
+}
+
+struct fingerprint *fingerprint_parse(char *text, size_t size, const char *name)
+{
+	struct fingerprint *found = take_more(NULL, 1, sizeof(*found));
+
+	memset(found, 0, sizeof(*found));
+	if (!lines_each(text, size, name, take, found))
+		return found;
+	fingerprint_free(found);
+	return NULL;
+}
+
+size_t fingerprint_put_right(const struct fingerprint *found)
+{
+	return sockets_put_right(&found->sockets);
+}
+
+void fingerprint_free(struct fingerprint *found)
+{
+	sockets_free(&found->sockets);
+	free(found);
+}

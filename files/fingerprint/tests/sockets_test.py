@@ -1,0 +1,294 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Sockets whose options and memberships are lost, and put right: sockets_test.py PROGRAM
+
+A restore is played: each socket is replaced by a plain one of the same kind, at the same number and with the same ends.
+"""
+
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = None
+GROUP, GROUP6 = "239.9.9.9", "ff15::9"
+LOOPBACK = socket.if_nametoindex("lo")
+
+# (level, number, value) that a plain socket does not have. Those that this kernel or user may not set are left out.
+TCP = [
+    *(
+        (1, 9, 1),
+        (1, 12, 5),
+        (1, 36, 7),
+        (1, 13, struct.pack("ii", 1, 0)),
+        (1, 47, struct.pack("Q", 1000000)),
+        (1, 21, struct.pack("qq", 3, 0)),
+    ),
+    *((0, 1, 16), (0, 10, 2), (0, 15, 1), (0, 19, 1), (0, 21, 200), (0, 24, 1)),
+    *(
+        (6, 1, 1),
+        (6, 4, 77),
+        (6, 5, 7),
+        (6, 6, 5),
+        (6, 7, 3),
+        (6, 8, 11),
+        (6, 13, b"reno"),
+        (6, 18, 30000),
+        (6, 25, 16384),
+    ),
+]
+LISTENER = [*TCP, (6, 9, 3), (6, 23, 16), (6, 27, 1), (0, 50, struct.pack("!I", LOOPBACK))]
+UDP = [
+    *((1, 6, 1), (1, 35, 1), (1, 33, 65536), (1, 25, b"lo")),
+    *(
+        (0, 8, 1),
+        (0, 10, 3),
+        (0, 11, 1),
+        (0, 12, 1),
+        (0, 33, 9),
+        (0, 34, 0),
+        (0, 49, 0),
+        (0, 32, socket.inet_aton("127.0.0.1")),
+    ),
+    *((17, 103, 500), (17, 104, 1)),
+]
+UDP6 = [(41, 17, LOOPBACK), (41, 18, 4), (41, 49, 1), (41, 66, 1), (41, 67, 32), (41, 29, 0), (0, 10, 2)]
+
+
+def run(*words, stdin=None):
+    return subprocess.run([PROGRAM, *words], capture_output=True, text=True, input=stdin, check=False)
+
+
+def options(one, wanted):
+    """What the socket has of these."""
+    return [one.getsockopt(level, 8 if (level, number) == (1, 33) else number, 64) for level, number, _value in wanted]
+
+
+class Sockets(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.path = f"{directory.name}/record"
+        self.sockets = []
+
+    def make(self, *kind):
+        one = socket.socket(*kind)
+        self.addCleanup(one.close)
+        return one
+
+    def set(self, one, wanted):
+        done = []
+        for each in wanted:
+            try:
+                one.setsockopt(*each)
+            except OSError as error:
+                print(f"left out here: option {each}: {error}")
+            else:
+                done.append(each)
+        return done
+
+    def record(self):
+        done = run("record", str(os.getpid()))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        with open(self.path, "w", encoding="ascii") as stream:
+            stream.write(done.stdout)
+        return done.stdout
+
+    def put_right(self):
+        done = run("put-right", self.path)
+        self.assertEqual(done.stderr, "")
+        return done.returncode, done.stdout.splitlines()
+
+    def replace(self, old, *kind):
+        """Play CRIU: another socket of this kind at the same place."""
+        name = old.getsockname()
+        with socket.socket(*kind) as new:
+            new.setsockopt(1, 2, 1)
+            old.setsockopt(1, 2, 1)
+            old.close()
+            new.bind(name)
+            os.dup2(new.fileno(), self.number)
+        plain = socket.socket(*kind, fileno=self.number)
+        self.addCleanup(plain.close)
+        return plain
+
+    def lose(self, kind, wanted, listen=False):
+        one = self.make(*kind)
+        wanted = self.set(one, wanted)
+        self.assertTrue(wanted)
+        one.bind(("::1" if kind[0] == socket.AF_INET6 else "127.0.0.1", 0))
+        if listen:
+            one.listen()
+        self.number, before = one.fileno(), options(one, wanted)
+        self.record()
+        self.assertEqual(self.put_right(), (0, []))
+        plain = self.replace(one, *kind)
+        if listen:
+            plain.listen()
+        self.assertNotEqual(options(plain, wanted), before)
+        plain.setsockopt(1, 2, 0)
+        self.assertEqual(self.put_right(), (0, []))
+        self.assertEqual(options(plain, wanted), before)
+        self.assertEqual(self.put_right(), (0, []))
+
+    def test_a_listener(self):
+        self.lose((socket.AF_INET, socket.SOCK_STREAM), LISTENER, listen=True)
+
+    def test_a_datagram_socket(self):
+        self.lose((socket.AF_INET, socket.SOCK_DGRAM), UDP)
+
+    def test_a_datagram_socket_of_ipv6(self):
+        self.lose((socket.AF_INET6, socket.SOCK_DGRAM), UDP6)
+
+    def connect(self):
+        listener = self.make(socket.AF_INET, socket.SOCK_STREAM)
+        listener.setsockopt(1, 2, 1)
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        client = self.make(socket.AF_INET, socket.SOCK_STREAM)
+        client.connect(listener.getsockname())
+        server, _peer = listener.accept()
+        self.addCleanup(server.close)
+        return client, server
+
+    def test_a_connection(self):
+        client, _server = self.connect()
+        plain = options(client, TCP)
+        wanted = self.set(client, TCP)
+        before = options(client, wanted)
+        self.record()
+        for each, value in zip(TCP, plain, strict=True):
+            if each in wanted:
+                client.setsockopt(each[0], each[1], value)
+        self.assertNotEqual(options(client, wanted), before)
+        self.assertEqual(self.put_right(), (0, []))
+        self.assertEqual(options(client, wanted), before)
+
+    def test_a_connection_that_was_recorded_in_repair_mode_can_use_its_port_again(self):
+        client, server = self.connect()
+        repair = 19
+        for one in (client, server):
+            one.setsockopt(6, repair, 1)
+        self.assertEqual(server.getsockopt(1, 2), 2)
+        self.record()
+        for one in (client, server):
+            one.setsockopt(6, repair, 0)
+        self.assertEqual(server.getsockopt(1, 2), 0)
+        self.assertEqual(self.put_right(), (0, []))
+        self.assertEqual((client.getsockopt(1, 2), server.getsockopt(1, 2)), (0, 1))
+
+    def test_memberships(self):
+        sender, one, six, mixed = (
+            self.make(family, socket.SOCK_DGRAM)
+            for family in (socket.AF_INET, socket.AF_INET, socket.AF_INET6, socket.AF_INET6)
+        )
+        join = [
+            (one, 0, 35, socket.inet_aton(GROUP) + socket.inet_aton("127.0.0.1")),
+            (one, 0, 39, socket.inet_aton("239.9.9.8") + socket.inet_aton("127.0.0.1") + socket.inet_aton("127.0.0.5")),
+            (six, 41, 20, socket.inet_pton(socket.AF_INET6, GROUP6) + struct.pack("I", LOOPBACK)),
+            (mixed, 0, 35, socket.inet_aton(GROUP) + socket.inet_aton("127.0.0.1")),
+        ]
+        leave = [(one, 0, 36), (one, 0, 40), (six, 41, 21), (mixed, 0, 36)]
+        for each, level, number, value in join:
+            each.setsockopt(level, number, value)
+        one.bind(("", 0))
+        said = self.record()
+        self.assertEqual(said.count("\nmembership "), 4, said)
+        self.assertEqual(self.put_right(), (0, []))
+        for (each, level, number), (*_rest, value) in zip(leave, join, strict=True):
+            each.setsockopt(level, number, value)
+        self.assertNotIn("membership", run("record", str(os.getpid())).stdout)
+        self.assertEqual(self.put_right(), (0, []))
+        # The kernel lists the groups in the order in which they were joined.
+        self.assertEqual(sorted(run("record", str(os.getpid())).stdout.split("\n")), sorted(said.split("\n")))
+        sender.setsockopt(0, 32, socket.inet_aton("127.0.0.1"))
+        sender.sendto(b"heard", (GROUP, one.getsockname()[1]))
+        one.settimeout(5)
+        self.assertEqual(one.recv(9), b"heard")
+
+    def test_what_cannot_be_put_right_is_told(self):
+        one = self.make(socket.AF_INET, socket.SOCK_DGRAM)
+        one.bind(("127.0.0.1", 0))
+        said = self.record()
+        number = one.fileno()
+        self.assertIn(f"\nsocket {os.getpid()} {number} 2 2 17 ", said)
+        for old, new, told in (
+            ("IP_TOS=0", "IP_TOS=999", "IP_TOS is "),
+            ("SO_BINDTODEVICE=x", "SO_BINDTODEVICE=x6e6f6e65", "SO_BINDTODEVICE is , was none"),
+        ):
+            with open(self.path, "w", encoding="ascii") as stream:
+                stream.write(said.replace(old, new))
+            code, lines = self.put_right()
+            self.assertEqual(code, 3)
+            self.assertTrue(any(told in line for line in lines), (told, lines))
+        with open(self.path, "w", encoding="ascii") as stream:
+            stream.write(said + f"membership {os.getpid()} {number} x6e6f6e65 xef090909 0\n")
+        self.assertEqual(self.put_right()[0], 3)
+
+    def test_a_process_that_has_run_may_have_closed_a_socket(self):
+        one = self.make(socket.AF_INET, socket.SOCK_DGRAM)
+        one.bind(("127.0.0.1", 0))
+        with subprocess.Popen(["sleep", "1000"], pass_fds=[one.fileno()]) as child:
+            said = run("record", str(child.pid)).stdout
+            holder = f"socket {child.pid} {one.fileno()} 2 2 17 "
+            self.assertIn(holder, said)
+            for other in (holder.replace("2 2 17", "2 1 6"), f"socket {child.pid} 9999 2 2 17 "):
+                with open(self.path, "w", encoding="ascii") as stream:
+                    stream.write(said.replace(holder, other))
+                child.send_signal(signal.SIGSTOP)
+                os.waitid(os.P_PID, child.pid, os.WSTOPPED)
+                code, lines = self.put_right()
+                self.assertEqual(code, 3)
+                self.assertTrue(lines[0].endswith("the socket is another one, or closed"), lines)
+                child.send_signal(signal.SIGCONT)
+                os.waitid(os.P_PID, child.pid, os.WCONTINUED)
+                self.assertEqual(self.put_right(), (0, []))
+            child.kill()
+
+    def test_a_socket_of_two_processes_is_recorded_once_and_many_have_one_set(self):
+        one = self.make(socket.AF_INET, socket.SOCK_STREAM)
+        for _number in range(20):
+            self.make(socket.AF_INET, socket.SOCK_STREAM)
+        with subprocess.Popen(["cat"], stdin=subprocess.PIPE, pass_fds=[one.fileno()]) as child:
+            said = run("record", str(os.getpid()), str(child.pid)).stdout
+            child.stdin.close()
+        self.assertEqual((said.count("\nsocket "), said.count("\noptions ")), (21, 1))
+
+    def test_a_process_that_has_ended_has_none(self):
+        with subprocess.Popen(["true"]) as child:
+            child.wait()
+        self.assertEqual(run("record", str(child.pid)).stdout, "kup-fingerprint 1\n")
+
+    def test_a_damaged_record_changes_nothing(self):
+        one = self.make(socket.AF_INET, socket.SOCK_DGRAM)
+        one.setsockopt(0, 1, 16)
+        said = self.record()
+        one.setsockopt(0, 1, 0)
+        for text in (
+            "",
+            said[:-1],
+            said + "odd\n",
+            said + "\n",
+            said + "options 0 SO_MARK=1\n",
+            said.replace(" SO_MARK", "  SO_MARK"),
+            said + "socket 1 2 3 4 5 x x 9\n",
+            said + "\0",
+        ):
+            with open(self.path, "w", encoding="ascii") as stream:
+                stream.write(text)
+            done = run("put-right", self.path)
+            self.assertEqual((done.returncode, done.stdout), (1, ""), text[-40:])
+            self.assertIn("fingerprint", done.stderr)
+            self.assertEqual(one.getsockopt(0, 1), 0)
+        self.assertEqual(run("put-right", "/none").returncode, 1)
+        self.assertEqual(run("put-right").returncode, 2)
+        self.assertEqual(run("record", "7x").returncode, 1)
+
+
+if __name__ == "__main__":
+    PROGRAM = sys.argv.pop(1)
+    unittest.main()
