@@ -57,11 +57,15 @@ static void note_failure(const struct step *step, int reason, int run)
 enum outcome apply(const struct plan *plan, const struct place *place, unsigned int kinds, int run)
 {
 	enum outcome outcome = ALL_DONE;
+	CLEANUP_FREE bool *failed = take(plan->count * sizeof(*failed));
 
+	for (size_t i = 0; i < plan->count; i++)
+		failed[i] = (kinds >> plan->steps[i].kind & 1) && carry_out[plan->steps[i].kind](place, &plan->steps[i]);
+	/* Once more: some settings bound each other, and which of two may be set first depends on their values. */
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct step *step = &plan->steps[i];
 
-		if (!(kinds >> step->kind & 1) || !carry_out[step->kind](place, step))
+		if (!failed[i] || !carry_out[step->kind](place, step))
 			continue;
 		note_failure(step, errno, run);
 		if (step->required && outcome != NODE_LACKS)

@@ -56,18 +56,24 @@ int sysctl_apply(const struct place *place, const struct step *step)
 {
 	const struct word *wanted = &step->words[0];
 	CLEANUP_FD int directory = openat(place->root, "proc/sys", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	char value[VALUE_MAX];
+	char value[VALUE_MAX], line[VALUE_MAX + 1];
 
 	if (directory < 0)
 		return -1;
+	if (wanted->length >= VALUE_MAX) {
+		errno = EFBIG;
+		return -1;
+	}
 	if (read_value(directory, step->object, value))
 		return -1;
 	if (same(value, wanted->text))
 		return 0;
 	CLEANUP_FD int fd = open_beneath(directory, step->object, O_WRONLY);
 
-	/* In one write: each one is a value of its own. */
-	if (fd < 0 || write(fd, wanted->text, wanted->length) != (ssize_t)wanted->length)
+	/* In one write, because each one is a value of its own; and with its newline, because an empty value would be no write at all. */
+	int length = snprintf(line, sizeof(line), "%s\n", wanted->text);
+
+	if (fd < 0 || write(fd, line, (size_t)length) != length)
 		return -1;
 	if (!read_value(directory, step->object, value) && !same(value, wanted->text)) {
 		errno = ERANGE;

@@ -218,6 +218,11 @@ engine_reasons:
   type: list
   elements: str
   returned: always
+notes:
+  description: What is worth knowing and stops nothing, a sentence each, such as sysctls that differ from sysctl.d.
+  type: list
+  elements: str
+  returned: always
 phase:
   description: Phase of the node's transaction record, empty where there is none.
   type: str

@@ -26,7 +26,6 @@ _COMMANDS = (
         "usr/local/lib/kup/environment",
         "usr/local/lib/kup/paged",
         "usr/local/lib/kup/cli",
-        "usr/lib/systemd/systemd-sysctl",
     ),
 )
 
@@ -68,6 +67,7 @@ class FakeNode:
         self.write_plan("notifications", "".join(f"{unit} 0\n" for unit in units.split()))
         for name, text in {
             "last-pid": "4711\n",
+            "overcommit": "0\n",
             "network-lock.nft": "",
             "packets.nft": "",
             "links": "",

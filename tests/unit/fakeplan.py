@@ -88,6 +88,10 @@ def write(
     monkeypatch.setattr(
         boot_plan.packet_filter, "record", lambda: packet_filter.Filter({"rules.nft": "table ip a {\n}\n"}, list(lost))
     )
+    monkeypatch.setattr(
+        boot_plan.sysctls, "collect", lambda: {"kernel/pid_max": "4194304", "vm/overcommit_memory": "2"}
+    )
+    monkeypatch.setattr(boot_plan.sysctls, "drift", lambda settings: {})
     monkeypatch.setattr(ppp.command, "check", lambda feature: "")
     monkeypatch.setattr(boot_units.panic, "watchdog_drivers", lambda: list(watchdogs))
     monkeypatch.setattr(boot_units, "show", lambda name, *properties: {"After": after})

@@ -55,13 +55,13 @@ class Apply(unittest.TestCase):
         same.chmod(0o400)
         before = same.stat().st_mtime_ns
         self.apply("sysctl required - kernel/pid_max 4194304", "sysctl required - kernel/three 1%092%093")
-        self.assertEqual(other.read_text(), "4194304")
+        self.assertEqual(other.read_text(), "4194304\n")
         self.assertEqual(same.stat().st_mtime_ns, before)
 
     def test_values_that_only_begin_alike_differ(self):
         path = self.sysctl("kernel/x", "12\n")
         self.apply("sysctl required - kernel/x 123")
-        self.assertEqual(path.read_text(), "123")
+        self.assertEqual(path.read_text(), "123\n")
 
     def test_a_sysctl_is_not_looked_for_elsewhere(self):
         (self.root / "etc/x").write_text("1")

@@ -11,10 +11,9 @@ restore_hugepages() {
 	rm "$run/hugepages"
 }
 
-# restore_overcommit: put the kernel's own setting of overcommit back, then apply what /etc/sysctl.d says
+# restore_overcommit: give overcommit the setting that the node had before the switch
 restore_overcommit() {
 	read -r value 2>/dev/null <"$run/overcommit" || return 0
-	rm -f "$run/overcommit" /run/sysctl.d/zzz-kup.conf
+	rm -f "$run/overcommit" /run/sysctl.d/zzzz-kup-restoring.conf
 	echo "$value" >/proc/sys/vm/overcommit_memory || :
-	/usr/lib/systemd/systemd-sysctl --prefix=/vm/overcommit_memory || :
 }

@@ -12,6 +12,8 @@
     boot/N/ahead/     drop-ins that order restores before the rest of the early boot, unless they wait for its network
     boot/N/pages/     services that bring in memory after the restore, needed until all pages are in place
     boot/N/probation/ units of the new kernel until the commit: the deadline, the watch, and the crash kernel
+    boot/N/environment/       plans of the environment program: what the applications have around them (`_environment`)
+    boot/N/overcommit the node's setting; while units are being restored it is another
     boot/N/last-pid   the highest process id in use: the new boot counts from there
     boot/N/tries-UNIT the boots that have tried to restore UNIT, a letter for each: n the new kernel, o the old one
                       (files/node/boot/restore-unit)
@@ -38,7 +40,8 @@ import shutil
 
 from .._blocker import Blocked
 from .._environment import checks as environment_checks
-from .._environment import packet_filter
+from .._environment import packet_filter, sysctls
+from .._environment.plan import Plans
 from .._files import as_bytes, make_directory, read_text
 from .._paths import BOOT
 from .._system import network
@@ -74,6 +77,7 @@ class Plan:
         self._put("notifications", "".join(_notification(checkpoint.unit) for checkpoint in checkpoints))
         self._put_filter()
         self._reach = network.Reach()
+        self._put_environment()
         sockets = [socket for checkpoint in checkpoints for socket in checkpoint.findings.sockets]
         self._reach.look(sockets)
         self._interfaces = self._reach.interfaces()
@@ -96,6 +100,11 @@ class Plan:
         if self._reach.missing(sockets):
             self._put("nonlocal-bind", read_text(_NONLOCAL_BIND, "0") + "\n")
         self._put("last-pid", f"{max(threads) + 1}\n")
+
+    def _put_environment(self):
+        settings = sysctls.collect()
+        sysctls.put_plan(Plans(f"{self.directory}/environment"), settings, sysctls.drift(settings))
+        self._put("overcommit", f"{settings[sysctls.OVERCOMMIT]}\n")
 
     def _put_links(self):
         """Returns whether all interfaces are plain enough to be brought up without the network manager."""

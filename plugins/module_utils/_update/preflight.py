@@ -23,7 +23,7 @@ from .._criu import support
 from .._criu.checks import criu_check, criu_kernel
 from .._engines import registry
 from .._environment import checks as environment_checks
-from .._environment import packet_filter
+from .._environment import packet_filter, sysctls
 from .._errors import KupError
 from .._system import processes
 from .._system.units import Unit, full_names
@@ -45,7 +45,7 @@ def examine(selector, unit_names, images, engine, disk_checkpoint, owner):
     :returns: dict with ``target`` (release or None), ``package`` (that would bring it, or None), ``needs_update``,
         ``missing`` (Debian packages), ``blockers`` (dicts; none: fit), ``problems`` (their sentences), ``units`` (one
         verdict each), ``disk_needed`` and ``disk_free`` (bytes), ``criu`` (version or None), ``engine`` (that would be
-        used, or None), ``engine_reasons`` (why no better one), ``phase``.
+        used, or None), ``engine_reasons`` (why no better one), ``notes`` (sentences that stop nothing), ``phase``.
     :raises KupError: the arguments themselves are wrong.
     """
     _refuse_directory(images)
@@ -80,8 +80,15 @@ def examine(selector, unit_names, images, engine, disk_checkpoint, owner):
         "criu": choice.criu,
         "engine": choice.engine,
         "engine_reasons": choice.reasons,
+        "notes": _notes(),
         "phase": record["PHASE"],
     }
+
+
+def _notes():
+    settings = sysctls.collect()
+    note = sysctls.note(settings, sysctls.drift(settings))
+    return [note] if note else []
 
 
 def _refuse_directory(images):

@@ -140,21 +140,35 @@ def test_frames_that_the_module_refuses_are_left_to_another_kernel(node):
     assert made.decision() == "go-back"
 
 
-def test_with_frames_overcommit_and_huge_pages_are_set_for_the_restore_and_noted(node):
+def test_overcommit_is_allowed_for_the_restore_and_that_of_the_old_boot_noted(node):
+    made = early(node)
+    made.write_plan("overcommit", "2\n")
+    (made.root / "run/sysctl.d").rmdir()
+    made.run("boot/early")
+    assert made.read("proc/sys/vm/overcommit_memory") == "1\n"
+    assert made.read("run/kup/overcommit") == "2\n"
+    assert made.read("run/sysctl.d/zzzz-kup-restoring.conf") == "vm.overcommit_memory = 1\n"
+
+
+def test_overcommit_that_cannot_be_allowed_is_noted(node):
+    made = early(node)
+    (made.root / "proc/sys/vm/overcommit_memory").unlink()
+    (made.root / "proc/sys/vm/overcommit_memory").mkdir()
+    made.run("boot/early")
+    assert "-: overcommit could not be allowed (optional)\n" in made.read("run/kup/environment.log")
+
+
+def test_with_frames_huge_pages_are_forbidden_for_the_restore_and_noted(node):
     made = early(node)
     made.keep_frames()
     made.run("boot/early")
-    assert made.read("proc/sys/vm/overcommit_memory") == "1\n"
-    assert made.read("run/kup/overcommit") == "0\n"
-    assert made.read("run/sysctl.d/zzz-kup.conf") == "vm.overcommit_memory = 1\n"
     assert made.read("sys/kernel/mm/transparent_hugepage/enabled") == "never\n"
     assert made.read("run/kup/hugepages") == "madvise\n"
 
 
-def test_without_frames_the_kernel_s_settings_stay(node):
+def test_without_frames_huge_pages_stay(node):
     made = early(node)
     made.run("boot/early")
-    assert made.read("proc/sys/vm/overcommit_memory") == "0\n"
     assert "[madvise]" in made.read("sys/kernel/mm/transparent_hugepage/enabled")
 
 

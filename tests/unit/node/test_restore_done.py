@@ -206,11 +206,22 @@ def test_huge_pages_are_the_node_s_own_again(node):
     assert not made.marked("hugepages")
 
 
+def test_without_frames_overcommit_is_the_node_s_own_at_once(node):
+    made = restored(node)
+    made.mark(f"{UNIT}.pending")
+    made.write("run/kup/overcommit", "2\n")
+    made.write("run/sysctl.d/zzzz-kup-restoring.conf")
+    made.write("proc/sys/vm/overcommit_memory", "1\n")
+    made.run("boot/restore-done")
+    assert made.read("proc/sys/vm/overcommit_memory") == "2\n"
+    assert not list((made.root / "run/sysctl.d").iterdir())
+
+
 def with_module(node, **values):
     made = restored(node, **values)
     made.write("dev/kup_ppp")
     made.write("run/kup/overcommit", "2\n")
-    made.write("run/sysctl.d/zzz-kup.conf")
+    made.write("run/sysctl.d/zzzz-kup-restoring.conf")
     made.write("proc/sys/vm/overcommit_memory", "1\n")
     return made
 
@@ -222,8 +233,7 @@ def test_frames_are_the_applications_own_then(node):
     assert made.called("rmmod") == ["rmmod kup_ppp"]
     assert "released" in made.events()
     assert made.read("proc/sys/vm/overcommit_memory") == "2\n"
-    assert not (made.root / "run/sysctl.d/zzz-kup.conf").exists()
-    assert made.called("systemd-sysctl") == ["systemd-sysctl --prefix=/vm/overcommit_memory"]
+    assert not (made.root / "run/sysctl.d/zzzz-kup-restoring.conf").exists()
 
 
 def test_frames_that_a_unit_gave_up_are_freed(node):

@@ -231,6 +231,7 @@ def node(tmp_path, monkeypatch):
         (crash_kernel, "room", lambda directory: "crashkernel=1K@0"),
         (crash_kernel, "provide_files", lambda directory: found.note("crash kernel files")),
         (crash_kernel, "disarm", lambda record: found.note("disarm")),
+        (commit.sysctls, "keep_no_more", lambda: found.note("settings are kept no more")),
         (commit, "run", lambda argv, check=True: found.note(" ".join(argv))),
         (leftovers, "run", lambda argv, check=True: found.note(" ".join(argv))),
     ):

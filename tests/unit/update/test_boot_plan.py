@@ -82,6 +82,7 @@ def test_all_files_of_a_plan(write):
         *("frames", "resources", "notifications", "links", "addresses", "routes", "network-lock.nft", "last-pid"),
         "nonlocal-bind",
         *("packets.nft", "filter/rules.nft", "lock-owner/table.nft", "lock-owner/commands", "lock-owner/answers"),
+        *("overcommit", "environment/1-sysctls.plan", "environment/contents/1"),
         *(
             f"restore/{name}.service"
             for name in ("kup-early", "kup-restore-done", "kup-restore-failed", "cache", "store")

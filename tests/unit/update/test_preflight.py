@@ -58,8 +58,11 @@ def fit(monkeypatch):
         devices={},
         filter=preflight.packet_filter.Filter(),
         filter_said="",
+        drift={},
     )
     monkeypatch.setattr(preflight, "Unit", Unit)
+    monkeypatch.setattr(preflight.sysctls, "collect", lambda: {"vm/swappiness": "1"})
+    monkeypatch.setattr(preflight.sysctls, "drift", lambda settings: dict(parts.drift))
     monkeypatch.setattr(preflight.node_kernels, "running", lambda: parts.running)
     monkeypatch.setattr(preflight.node_kernels, "choose", lambda selector: parts.target)
     monkeypatch.setattr(preflight.node_kernels, "package", lambda selector: parts.package)
@@ -124,6 +127,12 @@ def test_a_fit_node(fit):
         ("a.service", True, 1000 << 20),
         ("b.service", True, 1000 << 20),
     ]
+
+
+def test_what_would_be_lost_with_a_plain_boot_is_noted(fit):
+    assert examine()["notes"] == []
+    fit.drift = {"vm/swappiness": "60"}
+    assert "vm.swappiness = 1 (sysctl.d: 60)" in examine()["notes"][0]
 
 
 def test_what_stands_in_the_way_of_a_unit(fit):
