@@ -17,6 +17,7 @@ _MISFITS = (
     ((4, 2), (6, 16), "cannot dump internet sockets"),
 )
 NO_SHM = "configure it to use anonymous shared memory or files on a disk"
+_PRIVATE_IPC = "let the unit do without (ipcs shows them; ipcrm removes what is left of an earlier run)"
 IN_MEMORY = "is a file in memory, which ends with the kernel"
 
 
@@ -127,6 +128,36 @@ def pending_memory(process, around):
     if process.userfaultfd:
         yield "its memory", "is not in place yet (userfaultfd)", "wait until it is in place"
 
+
+@check
+def scope_child(outsider, around):
+    """A child of the unit is in a control group of its own (`systemd-run --scope`, sessions): CRIU would dump it as well."""
+    if outsider.cgroup and not f"{outsider.cgroup}/".startswith(f"{around.cgroup}/"):
+        yield (
+            f"process {outsider.text}",
+            f"is a child of the unit's process {outsider.parent}, and in control group {outsider.cgroup} instead of {around.cgroup}",
+            "end it for the update, or let the unit start it as a service of its own",
+        )
+
+
+@check
+def sysv_semaphores(thing, around):
+    """A unit uses System V semaphores, which end with the kernel."""
+    del around
+    if thing.kind == "sem":
+        yield f"the System V semaphores {thing.number}", "are not dumped outside of an IPC namespace", _PRIVATE_IPC
+
+
+@check
+def sysv_queue(thing, around):
+    """A unit uses a System V message queue, which ends with the kernel."""
+    del around
+    if thing.kind == "msg":
+        yield f"the System V message queue {thing.number}", "is not dumped outside of an IPC namespace", _PRIVATE_IPC
+
+
+#: All of them apply to each semaphore and queue of a unit.
+IPC_CHECKS = (sysv_semaphores, sysv_queue)
 
 #: All of them apply to each process.
 PROCESS_CHECKS = (

@@ -16,6 +16,17 @@ from .seen import JOURNAL
 _ANONYMOUS = ("eventfd", "eventpoll", "timerfd", "signalfd", "inotify", "fanotify", "pidfd")
 # criu/sockets.c, dump_socket().
 _FAMILIES = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_PACKET, socket.AF_NETLINK)
+# criu/sk-inet.c, can_dump_ipproto().
+_PROTOCOLS = (
+    *(socket.IPPROTO_IP, socket.IPPROTO_TCP, socket.IPPROTO_UDP),
+    *(136, socket.IPPROTO_ICMP, socket.IPPROTO_ICMPV6),  # 136: UDP-Lite
+)
+# include/uapi/linux/in.h: name, and what to do
+_NAMES = {
+    262: ("MPTCP", "turn MPTCP off (programs in Go: GODEBUG=multipathtcp=0)"),
+    132: ("SCTP", "switch off the feature that uses it"),
+    33: ("DCCP", "switch off the feature that uses it"),
+}
 # criu/files.c, dump_chrdev(): devices of mem(4); any other has state in a driver.
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
@@ -24,7 +35,7 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"
 def shared_pipe(descriptor, around):
     """A pipe is shared with a process outside the unit, such as a logger."""
     del around
-    if descriptor.holder:
+    if descriptor.holder and not descriptor.connection:
         yield descriptor.text, f"is shared with pid {descriptor.holder}", "log to the journal, not to a pipe"
 
 
@@ -53,12 +64,68 @@ def connected_unix_socket(descriptor, around):
 def socket_family(descriptor, around):
     """A socket is of a family that CRIU cannot dump, such as vsock or the kernel's cryptography."""
     del around
-    if descriptor.family is not None and descriptor.family not in _FAMILIES:
+    if descriptor.kind and descriptor.kind.family not in _FAMILIES:
         yield (
             descriptor.text,
-            f"is of family {descriptor.family}, which CRIU cannot dump",
+            f"is of family {descriptor.kind.family}, which CRIU cannot dump",
             "switch off the feature that uses it",
         )
+
+
+@check
+def socket_protocol(descriptor, around):
+    """An internet socket is of a protocol that CRIU cannot dump, such as MPTCP (programs in Go since 1.24) or SCTP."""
+    del around
+    kind = descriptor.kind
+    if not kind or kind.family not in (socket.AF_INET, socket.AF_INET6) or kind.kind == socket.SOCK_RAW:
+        return
+    if kind.kind not in (socket.SOCK_STREAM, socket.SOCK_DGRAM) or kind.protocol not in _PROTOCOLS:
+        name, cure = _NAMES.get(kind.protocol, (f"protocol {kind.protocol}", "switch off the feature that uses it"))
+        yield descriptor.text, f"is a socket of {name}, which CRIU cannot dump", cure
+
+
+@check
+def protocol_on_tcp(descriptor, around):
+    """A connection has a protocol on top of TCP in the kernel, such as TLS: it would come back without."""
+    del around
+    kind = descriptor.kind
+    if kind and kind.on_top:
+        name = "TLS" if kind.on_top == "tls" else f"the protocol {kind.on_top}"
+        yield (
+            descriptor.text,
+            f"has {name} in the kernel, which CRIU would leave out",
+            "turn kernel TLS off in the application (nginx: ssl_conf_command Options -KTLS)"
+            if kind.on_top == "tls"
+            else "switch off the feature that uses it",
+        )
+
+
+@check
+def loopback_peer(descriptor, around):
+    """A TCP connection leads to a process of this node that is not carried: its end would wait for ever."""
+    del around
+    if descriptor.connection:
+        to = f"pid {descriptor.holder}" if descriptor.holder else "a process"
+        yield (
+            f"descriptor {descriptor.number} (connection {descriptor.connection})",
+            f"leads to {to} of this node, which is not carried",
+            "add the unit of that process to kup_units, or end the connection for the update (a hook before the checkpoint can do it)",
+        )
+
+
+@check
+def message_queue(descriptor, around):
+    """A process has a POSIX message queue open: it ends with the kernel."""
+    if descriptor.device and descriptor.device == around.mqueue:
+        yield descriptor.text, "is a POSIX message queue, which CRIU cannot dump", "switch off the feature that uses it"
+
+
+@check
+def unreadable_file(descriptor, around):
+    """A process has a file open that cannot be looked at, such as one of a FUSE server that has died."""
+    del around
+    if descriptor.unreadable:
+        yield descriptor.text, f"cannot be looked at ({descriptor.unreadable})", "let the application close it"
 
 
 @check
@@ -103,6 +170,11 @@ DESCRIPTOR_CHECKS = (
     anonymous_inode,
     connected_unix_socket,
     socket_family,
+    socket_protocol,
+    protocol_on_tcp,
+    loopback_peer,
+    unreadable_file,
+    message_queue,
     device_descriptor,
     file_in_memory,
     foreign_mount,

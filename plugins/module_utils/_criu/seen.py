@@ -9,11 +9,13 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import socket
 import stat
+import time
 from dataclasses import dataclass
 
 from .._files import read_lines, read_text
-from .._system import descriptors, processes, unix_sockets
+from .._system import descriptors, processes, sysv, unix_sockets
 from .._system.sockets import Tables
 
 JOURNAL = "/run/systemd/journal/stdout"
@@ -22,6 +24,7 @@ JOURNAL = "/run/systemd/journal/stdout"
 _VOLATILE = ("tmpfs", "ramfs", "devtmpfs", "hugetlbfs")
 _NAMESPACES = ("pid", "net", "user")
 _ALL_NAMESPACES = (*_NAMESPACES, "mnt")
+_MOMENT = 1  # seconds
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,8 @@ class Around:
     """What a process is judged by.
 
     ``parents``: pid → parent's pid of the unit's processes, empty if that cannot be told; ``namespaces``: kind → the host's, and
-    of "mnt" the main process's; ``volatile``: device numbers ("00:1c") of file systems in memory.
+    of "mnt" the main process's; ``volatile``: device numbers ("00:1c") of file systems in memory; ``mqueue``: that of POSIX
+    message queues.
     """
 
     main_pid: int
@@ -37,6 +41,16 @@ class Around:
     parents: dict
     namespaces: dict
     volatile: frozenset
+    mqueue: str = ""
+
+
+@dataclass(frozen=True)
+class Outsider:
+    """A process that descends from the unit's, and is not in the list of its control group: its ``parent`` (pid), and ``cgroup``."""
+
+    text: str
+    parent: int
+    cgroup: str
 
 
 @dataclass(frozen=True)
@@ -67,9 +81,10 @@ class Descriptor:
     """An open descriptor, and what was seen of its kind.
 
     ``target``: of the link in /proc/PID/fd; ``holder``: pid outside of the unit that has the same pipe; ``inode`` and
-    ``peer`` (path, or words) of a unix socket that leads out of the unit; ``family`` of a socket that no table lists; of
-    files: number of the ``device`` of a regular one, ``external``: CRIU's name where it is on a mount that the unit does
-    not have, ``private``: its path leads to another file outside of the unit.
+    ``peer`` (path, or words) of a unix socket that leads out of the unit; ``kind`` of a TCP socket, and of one that no table
+    lists; ``connection``: both ends of one over the loopback to the process ``holder`` of no carried unit; of files: number of
+    the ``device`` of a regular one, ``external``: CRIU's name where it is on a mount that the unit does not have, ``private``:
+    its path leads to another file outside of the unit, ``unreadable``: why it cannot be looked at.
     """
 
     number: int
@@ -77,10 +92,12 @@ class Descriptor:
     holder: int = 0
     inode: int = 0
     peer: str = ""
-    family: int | None = None
+    kind: descriptors.Kind | None = None
+    connection: str = ""
     device: str = ""
     external: str = ""
     private: bool = False
+    unreadable: str = ""
 
     @property
     def text(self):
@@ -92,9 +109,34 @@ def around(unit):
     """`Around` of an active `Unit`."""
     # Before the package is installed: who is whose child is looked at once it is.
     parents = {each.pid: each.parent for each in unit.processes} if processes.HAS_PSUTIL else {}
-    host = {kind: os.readlink(f"/proc/1/ns/{kind}") for kind in _NAMESPACES}
+    host = {kind: os.readlink(f"/proc/1/ns/{kind}") for kind in (*_NAMESPACES, "ipc")}
     host["mnt"] = unit.main.namespace("mnt")
-    return Around(unit.main_pid, unit.cgroup, parents, host, _volatile_devices())
+    return Around(unit.main_pid, unit.cgroup, parents, host, _volatile_devices(), _mqueue_device())
+
+
+def outsiders(unit):
+    """Yield an `Outsider` for each descendant of the unit's processes that is none of them.
+
+    One that has ended and nobody has waited for is in no list of its control group.
+    """
+    parents = processes.parents()
+    inside = {each.pid for each in unit.processes}
+    for pid in parents:
+        above = pid
+        while above in parents and above not in inside:
+            above = parents[above]
+        if above in inside and pid not in inside:
+            one = processes.Process(pid)
+            yield Outsider(f"{one.name}[{pid}]", parents[pid], one.cgroup)
+
+
+def ipc_objects(unit, around):
+    """System V semaphores and message queues of a unit in the node's IPC namespace: `sysv.Object`s."""
+    if unit.main.namespace("ipc") != around.namespaces["ipc"]:
+        return []  # CRIU carries a namespace of the unit's own
+    pids = frozenset(each.pid for each in unit.processes)
+    users = frozenset(int(word) for each in unit.processes for word in each.status("Uid").split())
+    return [each for each in sysv.objects() if each.belongs_to(pids, users)]
 
 
 def process(one):
@@ -137,59 +179,99 @@ def _is_private(link, path):
     return named and os.path.exists(link) and not _same_file(link, path)
 
 
-class Descriptors:
-    """Looks at the descriptors of a unit's processes; connections and pipes are matched by the whole unit and node."""
+def links(units):
+    """Link texts of all sockets and pipes that processes of these `Unit`s hold: ``socket:[7]`` and so on."""
+    held = (target for unit in units for each in unit.processes for _number, target in each.descriptors())
+    return frozenset(target for target in held if target.endswith("]"))
 
-    def __init__(self, unit):
+
+class Descriptors:
+    """Looks at the descriptors of a unit's processes; connections and pipes are matched by the whole unit and node.
+
+    :param carried: `links` of all units that travel together.
+    """
+
+    def __init__(self, unit, carried=frozenset()):
         self.tables = Tables()
+        self._later = None
         self._unix = unix_sockets.table()
-        self._inodes = {
-            target for each in unit.processes for _number, target in each.descriptors() if target[-1] == "]"
-        }
-        self._elsewhere = _pipes_elsewhere({each.pid for each in unit.processes})
+        self._inodes = links([unit])
+        self._carried = carried | self._inodes
+        self._elsewhere = _held_elsewhere({each.pid for each in unit.processes})
+        self._asked = set()
 
     def of(self, one, sockets):
         """Yield a `Descriptor` for each of process ``one`` that may stand in the way.
 
         :param sockets: its internet sockets.
         """
-        listed = {found.inode for found in sockets}
+        listed = {found.inode: found for found in sockets}
         for table in ("netlink", "packet"):
             words = (row.split() for row in read_lines(f"{one.path}/net/{table}")[1:])
-            listed |= {int(row[-1]) for row in words if row and row[-1].isdigit()}
+            listed.update((int(row[-1]), None) for row in words if row and row[-1].isdigit())
         mounts = {row.partition(" ")[0] for row in read_lines(f"{one.path}/mountinfo")}
-        for number, target in one.descriptors():
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # closed since it was listed
-                found = self._look(one, number, target, listed, mounts)
-                if found:
-                    yield found
+        with descriptors.Copies(one) as copies:
+            for number, target in one.descriptors():
+                with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # closed since it was listed
+                    if target.startswith("socket:["):
+                        found = self._socket(one, copies, number, target, listed)
+                    elif target.startswith("/"):
+                        found = _file(one, number, target, mounts)
+                    else:
+                        found = Descriptor(number, target, holder=self._elsewhere.get(target, 0))
+                    if found:
+                        yield found
 
-    def _look(self, one, number, target, listed, mounts):
-        if target.startswith("socket:["):
-            inode = int(target[8:-1])
-            return None if inode in listed else self._socket(one, number, target, inode)
-        if target.startswith("/"):
-            return _file(one, number, target, mounts)
-        return Descriptor(number, target, holder=self._elsewhere.get(target, 0))
+    def _socket(self, one, copies, number, target, listed):
+        inode = int(target[8:-1])
+        if inode in self._unix:
+            return self._unix_socket(number, target, self._unix[inode])
+        found = listed.get(inode)
+        tcp = found is not None and found.protocol.startswith("tcp")
+        # Processes share sockets: each is asked once, and none that a table tells all of.
+        if inode in self._asked or (inode in listed and not tcp):
+            return None
+        self._asked.add(inode)
+        # Also what is of a family without a table, or opened since the tables were read, or closed by its peer.
+        kind = copies.kind_of(number)
+        leads = self._leads_to(one, found) if tcp else {}
+        plain = kind is None or (tcp and kind.protocol == socket.IPPROTO_TCP and not kind.on_top)
+        return None if plain and not leads else Descriptor(number, target, kind=kind, **leads)
 
-    def _socket(self, one, number, target, inode):
-        unix = self._unix.get(inode)
-        if unix is None:
-            # Of a family without a table, or opened since the tables were read, or closed by its peer.
-            kind = descriptors.kind_of(one, number)
-            return Descriptor(number, target, family=kind.family) if kind else None
+    def _unix_socket(self, number, target, unix):
         if not unix.peer or f"socket:[{unix.peer}]" in self._inodes:
             return None
         peer = self._unix.get(unix.peer)
         where = peer.path if peer is not None and peer.path else "a process outside the unit"
-        return Descriptor(number, target, inode=inode, peer=where)
+        return Descriptor(number, target, inode=unix.inode, peer=where)
+
+    def _leads_to(self, one, found):
+        """Fields of a `Descriptor` of a connection that leads to a process of this node which stays behind."""
+        other = f"socket:[{self.tables.other_end(one, found)}]" if found.connected else ""
+        # The holder of one that was opened a moment ago may not be known yet; it counts if it lasts.
+        if other in ("", "socket:[0]") or other in self._carried or not self._lasts(one, found):
+            return {}
+        ends = " to ".join(f"{address}:{port}" for address, port in (found.local, found.remote))
+        return {"connection": ends, "holder": self._elsewhere.get(other, 0)}
+
+    def _lasts(self, one, found):
+        """Whether the connection is still there a moment later: a monitor asks something and is gone."""
+        if self._later is None:
+            time.sleep(_MOMENT)
+            self._later = Tables()
+        return self._later.other_end(one, found) != 0
 
 
 def _file(one, number, target, mounts):
     if target.endswith(" (deleted)") or target.startswith(("/memfd:", "/proc/")):
         return None  # CRIU carries deleted files and memfds in its images
     link = f"{one.path}/fd/{number}"
-    status = os.stat(link)
+    try:
+        status = os.stat(link)
+    except (FileNotFoundError, ProcessLookupError):
+        raise
+    except OSError as error:  # such as a file of a dead FUSE server
+        return Descriptor(number, target, unreadable=error.strerror)
     mount = re.search(r"^mnt_id:\s*(\d+)", read_text(f"{one.path}/fdinfo/{number}", ""), re.MULTILINE)
     # Opened by systemd before it made the unit's own mounts: CRIU must be told (fdinfo is decimal, CRIU hex).
     foreign = mount and mount.group(1) not in mounts
@@ -227,10 +309,18 @@ def _volatile_devices():
     return frozenset(found)
 
 
-def _pipes_elsewhere(pids):
-    """Pipes that processes outside of ``pids`` hold: dict link text → pid."""
+def _mqueue_device():
+    try:
+        device = os.stat("/dev/mqueue").st_dev
+    except OSError:
+        return ""
+    return _device(os.major(device), os.minor(device))
+
+
+def _held_elsewhere(pids):
+    """Pipes and sockets that processes outside of ``pids`` hold: dict link text → pid."""
     others = (
         processes.Process(int(entry)) for entry in os.listdir("/proc") if entry.isdigit() and int(entry) not in pids
     )
     held = ((target, other.pid) for other in others for _number, target in other.descriptors())
-    return {target: pid for target, pid in held if target.startswith("pipe:[")}
+    return {target: pid for target, pid in held if target.startswith(("pipe:[", "socket:["))}

@@ -15,9 +15,12 @@ from dataclasses import dataclass, field
 from .._blocker import about, all_of, first_of
 from .._files import read_lines
 from . import seen, view
-from .checks import MAPPING_CHECKS, PROCESS_CHECKS
+from .checks import IPC_CHECKS, MAPPING_CHECKS, PROCESS_CHECKS, scope_child
 from .descriptor_checks import DESCRIPTOR_CHECKS
 from .view_checks import VIEW_CHECKS
+
+#: Codes of what the restore does not fail from: it is lost. On the way back nothing that the applications have must be lost for it.
+LOSSES = ("loopback-peer", "sysv-semaphores", "sysv-queue")
 
 
 @dataclass
@@ -35,13 +38,17 @@ class Findings:
     file_locks: bool = False
 
 
-def examine(unit):
-    """Examine an active `Unit`; returns `Findings`."""
+def examine(unit, carried=frozenset()):
+    """Examine an active `Unit`; returns `Findings`.
+
+    :param carried: `seen.links` of all units that travel together.
+    """
     findings = Findings()
     own_mounts = unit.own_mounts
     if own_mounts:
         findings.blockers += about(first_of(VIEW_CHECKS, view.look(unit.main)), unit=unit.name)
-    around, descriptors = seen.around(unit), seen.Descriptors(unit)
+    around, descriptors = seen.around(unit), seen.Descriptors(unit, carried)
+    findings.blockers += about(_of_unit(unit, around), unit=unit.name)
     for process in unit.processes:
         blockers = _examine(process, own_mounts, around, descriptors, findings)
         if process.exists:  # whatever seemed odd about one that ends meanwhile
@@ -49,6 +56,12 @@ def examine(unit):
     owners = _lock_owners(read_lines("/proc/locks"))
     findings.file_locks = not {process.pid for process in unit.processes}.isdisjoint(owners)
     return findings
+
+
+def _of_unit(unit, around):
+    """Blockers of what belongs to the unit, and to none of its processes alone."""
+    found = [each for outsider in seen.outsiders(unit) for each in scope_child(outsider, around)]
+    return found + [each for thing in seen.ipc_objects(unit, around) for each in all_of(IPC_CHECKS, thing, around)]
 
 
 def _examine(process, own_mounts, around, descriptors, findings):

@@ -28,31 +28,41 @@ class Kind:
     on_top: str = ""
 
 
-def kind_of(process, number):
-    """The `Kind` of socket behind descriptor ``number`` of a `Process`; None if it has been closed meanwhile."""
-    try:
-        handle = os.pidfd_open(process.pid)
-    except OSError:
-        return None
-    try:
-        copy = ctypes.CDLL(None, use_errno=True).syscall(_PIDFD_GETFD, handle, number, 0)
-    finally:
-        os.close(handle)
-    if copy < 0:
-        return None
-    try:
-        # Python would find these out by four calls.
-        found = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, fileno=copy)
-    except OSError:
-        os.close(copy)
-        return None
-    with found, contextlib.suppress(OSError):  # the number is in use again, for something else
-        family, kind, protocol = (
-            found.getsockopt(socket.SOL_SOCKET, option)
-            for option in (socket.SO_DOMAIN, socket.SO_TYPE, socket.SO_PROTOCOL)
-        )
-        return Kind(family, kind, protocol, _on_top(found) if protocol == socket.IPPROTO_TCP else "")
-    return None
+class Copies:
+    """Copies of the descriptors of one `Process`, for as long as the context lasts."""
+
+    def __init__(self, process):
+        self._pid, self._handle = process.pid, -1
+        self._call = ctypes.CDLL(None, use_errno=True).syscall
+
+    def __enter__(self):
+        with contextlib.suppress(OSError):  # it has ended
+            self._handle = os.pidfd_open(self._pid)
+        return self
+
+    def __exit__(self, *error):
+        if self._handle >= 0:
+            os.close(self._handle)
+
+    def kind_of(self, number):
+        """The `Kind` of the socket behind descriptor ``number``; None if it has been closed meanwhile."""
+        copy = self._call(_PIDFD_GETFD, self._handle, number, 0)
+        if copy < 0:
+            return None
+        # Python would find the three out by calls of its own.
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, fileno=copy) as found:
+            try:
+                return _kind(found)
+            except OSError:  # the number is in use again, for something else
+                return None
+
+
+def _kind(found):
+    family, kind, protocol = (
+        found.getsockopt(socket.SOL_SOCKET, option) for option in (socket.SO_DOMAIN, socket.SO_TYPE, socket.SO_PROTOCOL)
+    )
+    inet = family in (socket.AF_INET, socket.AF_INET6)
+    return Kind(family, kind, protocol, _on_top(found) if inet and protocol == socket.IPPROTO_TCP else "")
 
 
 def _on_top(connection):

@@ -121,6 +121,17 @@ def _numbers(directory):
         return []
 
 
+def parents():
+    """Parents of all processes of the node: dict pid → the parent's pid."""
+    found = {}
+    for pid in _numbers(_PROC):
+        # proc_pid_stat(5): the name, in parentheses, may have any bytes, parentheses among them.
+        words = read_text(f"{_PROC}/{pid}/stat", "").rpartition(")")[2].split()
+        if len(words) > 1:
+            found[pid] = int(words[1])
+    return found
+
+
 def in_cgroup(path):
     """Processes of the cgroup (v2) ``path``, e.g. /system.slice/memcached.service, children included."""
     found = []

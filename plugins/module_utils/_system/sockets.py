@@ -19,6 +19,7 @@ TABLES = ("tcp", "tcp6", "udp", "udp6", "udplite", "udplite6", "raw", "raw6")
 
 _INODE = 9  # column of a table
 _MAPPED = bytes(10) + b"\xff\xff"  # an IPv4 address in IPv6 (RFC 4291, 2.5.5.2)
+_MAPPED_TEXT = "".join(f"{word:08X}" for word in struct.unpack("=3I", _MAPPED))
 
 
 class Socket:
@@ -32,6 +33,7 @@ class Socket:
         self.protocol = protocol
         self.local = _endpoint(fields[1])
         self.remote = _endpoint(fields[2])
+        self.ends = _ends(fields)
         self.state = int(fields[3], 16)
         self.waiting = int(fields[4].partition(":")[2], 16)
         self.inode = int(fields[_INODE])
@@ -47,6 +49,11 @@ class Socket:
     def connected(self):
         """A socket with a peer."""
         return self.remote[1] != 0 and (self.state not in _WITHOUT_PEER)
+
+
+def _ends(fields):
+    """Both ends as the table has them: the same of a connection between a socket of IPv4 and one of IPv6."""
+    return tuple(text[len(_MAPPED_TEXT) :] if text.startswith(_MAPPED_TEXT) else text for text in fields[1:3])
 
 
 def _endpoint(text):
@@ -65,7 +72,7 @@ class Tables:
     """
 
     def __init__(self):
-        self._rows = {}
+        self._rows, self._ends = {}, {}
 
     def of(self, process):
         """Sockets of `Process` ``process`` in its own network namespace: list of `Socket`."""
@@ -74,11 +81,18 @@ class Tables:
         # Several descriptors may be the same socket.
         return [Socket(table, row) for inode in dict.fromkeys(texts) for table, row in rows.get(inode, ())]
 
-    def all(self, process):
-        """All sockets of the network namespace of `Process` ``process``, also those of others: yields `Socket`."""
-        for rows in self._of_namespace(process).values():
-            for table, row in rows:
-                yield Socket(table, row)
+    def other_end(self, process, connection):
+        """Inode of the socket of this namespace that the TCP `Socket` ``connection`` of ``process`` leads to; 0: no process has it."""
+        namespace = process.namespace("net")
+        if namespace not in self._ends:
+            self._ends[namespace] = {
+                _ends(row.split(maxsplit=3)): int(inode)
+                for inode, rows in self._of_namespace(process).items()
+                for table, row in rows
+                if table.startswith("tcp")
+            }
+        local, remote = connection.ends
+        return self._ends[namespace].get((remote, local), 0)
 
     def _of_namespace(self, process):
         namespace = process.namespace("net")

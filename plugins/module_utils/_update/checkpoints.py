@@ -10,13 +10,14 @@ import shutil
 import time
 
 from .._blocker import Blocked
-from .._criu import support
+from .._criu import seen, support
 from .._engines import registry
 from .._errors import KupError
 from .._files import make_directory
 from .._system import sockets as inet_sockets
 from .._system.units import Unit
 from . import network_lock
+from . import record as records
 
 #: Seconds for one dump, or for pending memory. An application that needs longer is too large for its disk.
 PATIENCE = 600
@@ -47,9 +48,14 @@ def examine(checkpoints):
         unit = each.unit = Unit(each.unit.name)
         if not unit.active:
             raise KupError(f"{unit.name} is {unit.properties['ActiveState']}, expected active with a main process.")
-        each.findings = support.examine(unit)
-        if each.findings.blockers:
-            raise Blocked(each.findings.blockers[:1])
+    carried = seen.links([each.unit for each in checkpoints])
+    for each in checkpoints:
+        each.findings = support.examine(each.unit, carried)
+        blockers = each.findings.blockers
+        if each.settings["PHASE"] in records.RETURNABLE:
+            blockers = [found for found in blockers if found.code not in support.LOSSES]
+        if blockers:
+            raise Blocked(blockers[:1])
 
 
 def pre_copy(checkpoints):

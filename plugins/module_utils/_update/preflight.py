@@ -19,6 +19,7 @@ from .._blocker import Blocked, about, all_of, first_of, sentences
 from .._boot import grub, kexec
 from .._boot import kernels as node_kernels
 from .._criu import command as criu_command
+from .._criu import seen as criu_seen
 from .._criu import support
 from .._criu.checks import criu_check, criu_kernel
 from .._engines import registry
@@ -54,7 +55,7 @@ def examine(selector, unit_names, images, engine, disk_checkpoint, owner):
     wanted = target or (package or "")[len("linux-image-") :]
     record = records.load()
     needs_update = wanted != running or record["PHASE"] == "probation"
-    judged = [_judge(Unit(name)) for name in full_names(unit_names)]
+    judged = _judge_all([Unit(name) for name in full_names(unit_names)])
     blockers, missing, choice = records.rivals(record, owner, wanted), _missing(), _Choice()
     if needs_update:
         kernels = [running, wanted] if wanted else [running]
@@ -165,12 +166,17 @@ def judge_unit(name):
     return _judge(Unit(name)).verdict
 
 
-def _judge(unit):
+def _judge_all(units):
+    carried = criu_seen.links(units)
+    return [_judge(unit, carried) for unit in units]
+
+
+def _judge(unit, carried=frozenset()):
     verdict = {"unit": unit.name, "movable": False, "processes": len(unit.processes)}
     verdict |= {"rss_bytes": unit.rss if processes.HAS_PSUTIL else 0, "shmem_bytes": unit.shmem}
     blockers = about(first_of(checks.UNIT_CHECKS, unit), unit=unit.name)
     if not blockers:
-        findings = support.examine(unit)
+        findings = support.examine(unit, carried)
         blockers = findings.blockers
         verdict["movable"] = not blockers
         verdict["connections"] = len([socket for socket in findings.sockets if socket.connected])

@@ -9,10 +9,11 @@ from checkcases import Case, case_tests
 from ansible_collections.kup.fleet.plugins.module_utils._blocker import first_of
 from ansible_collections.kup.fleet.plugins.module_utils._criu import checks, descriptor_checks, seen, view, view_checks
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._system import descriptors, sysv
 
 HOST = {kind: f"{kind}:[1]" for kind in ("pid", "net", "user", "mnt")}
 UNIT = "/system.slice/a.service"
-AROUND = seen.Around(7, UNIT, {7: 1, 8: 7, 9: 8}, HOST, frozenset({"00:1c"}))
+AROUND = seen.Around(7, UNIT, {7: 1, 8: 7, 9: 8}, HOST, frozenset({"00:1c"}), "00:13")
 PROCESS = seen.Process(9, HOST, "", UNIT, False)
 
 
@@ -34,6 +35,23 @@ def own_view(**fields):
 
 def descriptor(target, **fields):
     return seen.Descriptor(5, target, **fields), AROUND
+
+
+def in_kind(*fields):
+    return descriptor("socket:[9]", kind=descriptors.Kind(*fields))
+
+
+def no_queues(target):
+    """An open socket or the like, on a node without /dev/mqueue."""
+    return seen.Descriptor(5, target), dataclasses.replace(AROUND, mqueue="")
+
+
+def outsider(cgroup):
+    return seen.Outsider("sleep[44]", 9, cgroup), AROUND
+
+
+def ipc(kind):
+    return sysv.Object(kind, 3, frozenset(), frozenset()), AROUND
 
 
 def tree(parents):
@@ -109,14 +127,87 @@ CASES = [
     (
         "socket-family",
         Case(
-            descriptor("socket:[9]", family=socket.AF_VSOCK),
-            descriptor("socket:[9]", family=socket.AF_NETLINK),
+            in_kind(socket.AF_VSOCK, 1, 0),
+            in_kind(socket.AF_NETLINK, 3, 0),
             "descriptor 5 (socket:[9])",
             f"is of family {int(socket.AF_VSOCK)}",
         ),
     ),
     # AF_UNSPEC is a family, too.
-    ("socket-family", Case(descriptor("socket:[9]", family=0), descriptor("socket:[9]"), "descriptor 5 (socket:[9])")),
+    ("socket-family", Case(in_kind(0, 1, 0), descriptor("socket:[9]"), "descriptor 5 (socket:[9])")),
+    (
+        "socket-protocol",
+        Case(
+            in_kind(2, 1, 262),
+            in_kind(2, 1, 6),
+            "descriptor 5 (socket:[9])",
+            "MPTCP, which CRIU cannot dump; turn MPTCP off",
+        ),
+    ),
+    ("socket-protocol", Case(in_kind(10, 5, 132), in_kind(10, 2, 17), "descriptor 5 (socket:[9])", "a socket of SCTP")),
+    ("socket-protocol", Case(in_kind(2, 1, 99), in_kind(2, 3, 99), "descriptor 5 (socket:[9])", "of protocol 99")),
+    ("socket-protocol", Case(in_kind(2, 6, 33), in_kind(1, 5, 0), "descriptor 5 (socket:[9])", "a socket of DCCP")),
+    (
+        "protocol-on-tcp",
+        Case(in_kind(2, 1, 6, "tls"), in_kind(2, 1, 6), "descriptor 5 (socket:[9])", "has TLS in the kernel"),
+    ),
+    (
+        "protocol-on-tcp",
+        Case(
+            in_kind(2, 1, 6, "smc"), descriptor("/x"), "descriptor 5 (socket:[9])", "has the protocol smc in the kernel"
+        ),
+    ),
+    (
+        "loopback-peer",
+        Case(
+            descriptor("socket:[9]", connection="127.0.0.1:5 to 127.0.0.1:6", holder=44),
+            descriptor("socket:[9]", kind=descriptors.Kind(2, 1, 6)),
+            "descriptor 5 (connection 127.0.0.1:5 to 127.0.0.1:6)",
+            "leads to pid 44 of this node",
+        ),
+    ),
+    (
+        "loopback-peer",
+        Case(
+            descriptor("socket:[9]", connection="::1:5 to ::1:6"),
+            descriptor("pipe:[9]", holder=44),
+            "descriptor 5 (connection ::1:5 to ::1:6)",
+            "leads to a process of this node",
+        ),
+    ),
+    (
+        "shared-pipe",
+        Case(
+            descriptor("pipe:[3]", holder=44),
+            descriptor("socket:[9]", connection="::1:5 to ::1:6", holder=44),
+            "descriptor 5 (pipe:[3])",
+        ),
+    ),
+    ("message-queue", Case(descriptor("/q", device="00:13"), descriptor("/q", device="fe:01"), "descriptor 5 (/q)")),
+    ("message-queue", Case(descriptor("/q", device="00:13"), no_queues("/q"), "descriptor 5 (/q)")),
+    (
+        "unreadable-file",
+        Case(
+            descriptor("/mnt/x", unreadable="not connected"),
+            descriptor("/x"),
+            "descriptor 5 (/mnt/x)",
+            "(not connected)",
+        ),
+    ),
+    (
+        "scope-child",
+        Case(
+            outsider("/system.slice/run.scope"),
+            outsider(UNIT),
+            "process sleep[44]",
+            f"process 9, and in control group /system.slice/run.scope instead of {UNIT}",
+        ),
+    ),
+    # Nobody has waited for it yet; and one that is gone.
+    ("scope-child", Case(outsider(f"{UNIT}-x"), outsider(f"{UNIT}/x"), "process sleep[44]")),
+    ("scope-child", Case(outsider("/"), outsider(""), "process sleep[44]")),
+    ("sysv-semaphores", Case(ipc("sem"), ipc("msg"), "the System V semaphores 3")),
+    ("sysv-queue", Case(ipc("msg"), ipc("sem"), "the System V message queue 3", "ipcrm")),
     ("device-descriptor", Case(descriptor("/dev/fuse"), descriptor("/dev/urandom"), "descriptor 5 (/dev/fuse)")),
     ("device-descriptor", Case(descriptor("/dev/fuse"), descriptor("/dev/shm/x"), "descriptor 5 (/dev/fuse)")),
     (
@@ -148,7 +239,7 @@ def test_what_is_no_version_is_refused():
 
 def test_each_check_of_a_unit_is_applied():
     applied = checks.PROCESS_CHECKS + checks.MAPPING_CHECKS + descriptor_checks.DESCRIPTOR_CHECKS
-    applied += view_checks.VIEW_CHECKS
+    applied += (*view_checks.VIEW_CHECKS, *checks.IPC_CHECKS, checks.scope_child)
     assert {each.code for each in applied} == {code for code, _case in CASES} - {"criu-kernel", "criu-check"}
 
 

@@ -53,7 +53,7 @@ def unit(monkeypatch):
     """Makes a unit of one process; what only root may read of the host is replaced."""
 
     def make(one):
-        host = {kind: one.namespace(kind) for kind in ("pid", "net", "user", "mnt")}
+        host = {kind: one.namespace(kind) for kind in ("pid", "net", "user", "mnt", "ipc")}
         around = seen.Around(one.pid, one.cgroup, {}, host, frozenset(["00:01"]))
         monkeypatch.setattr(seen, "around", lambda unit: around)
         return types.SimpleNamespace(

@@ -1,6 +1,8 @@
 """What is seen of a real process, and what of it stands in the way."""
 
+import ctypes
 import dataclasses
+import errno
 import os
 import socket
 import subprocess
@@ -26,6 +28,19 @@ for word in sys.argv[1:]:
             kept.append(mmap.mmap(stream.fileno(), 4096))
     elif kind == "tcp":
         kept.append(socket.create_server(("127.0.0.1", 0)))
+    elif kind == "protocol":
+        kept.append(socket.socket(socket.AF_INET, int(path.split(",")[0]), int(path.split(",")[1])))
+    elif kind == "connect":
+        kept.append(socket.create_connection(("127.0.0.1", int(path))))
+    elif kind == "tls":
+        kept.append(socket.create_connection(("127.0.0.1", int(path))))
+        kept[-1].setsockopt(6, 31, b"tls")
+    elif kind == "sem":
+        import ctypes
+        libc = ctypes.CDLL(None)
+        identifier = libc.semget(0, 2, 0o1600)
+        libc.semctl(identifier, 1, 16, 1)
+        print(identifier, flush=True)
     elif kind == "lock":
         import fcntl
         kept.append(open(path, "r+b"))
@@ -46,22 +61,27 @@ def start(monkeypatch):
             [sys.executable, "-c", CHILD, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, **options
         )
         children.append(child)
-        assert child.stdout.readline() == b"ready\n"
+        said = child.stdout.readline()
+        if said != b"ready\n":
+            begin.said = int(said)
+            said = child.stdout.readline()
+        assert said == b"ready\n"
         one = processes.Process(child.pid)
         cgroup = seen.read_text(f"{one.path}/cgroup").rpartition("::")[2]
         around = seen.Around(
             child.pid,
             cgroup,
             {child.pid: one.parent},
-            {kind: one.namespace(kind) for kind in ("pid", "net", "user", "mnt")},
+            {kind: one.namespace(kind) for kind in ("pid", "net", "user", "mnt", "ipc")},
             frozenset(),
         )
+        monkeypatch.setattr(seen, "_MOMENT", 0.01)
         monkeypatch.setattr(seen, "around", lambda unit: around)
         # Its standard streams are pipes of this process.
         pipes = [target for number, target in one.descriptors() if number < 2]
-        elsewhere = seen._pipes_elsewhere
+        elsewhere = seen._held_elsewhere
         monkeypatch.setattr(
-            seen, "_pipes_elsewhere", lambda pids: {k: v for k, v in elsewhere(pids).items() if k not in pipes}
+            seen, "_held_elsewhere", lambda pids: {k: v for k, v in elsewhere(pids).items() if k not in pipes}
         )
         return types.SimpleNamespace(
             name="a.service", main_pid=child.pid, main=one, own_mounts=False, cgroup=cgroup, processes=[one]
@@ -114,7 +134,12 @@ def test_a_process_that_has_ended_has_no_blockers(start, monkeypatch):
 
 def test_namespaces_and_control_group_are_seen(start, monkeypatch):
     unit = start()
-    judge_by(monkeypatch, unit, cgroup="/other", namespaces=dict.fromkeys(("pid", "net", "user", "mnt"), "of the host"))
+    judge_by(
+        monkeypatch,
+        unit,
+        cgroup="/other",
+        namespaces=dict.fromkeys(("pid", "net", "user", "mnt", "ipc"), "of the host"),
+    )
     assert [code for code, _object in found(unit)] == [
         "pid-namespace",
         "net-namespace",
@@ -259,3 +284,119 @@ def test_parents_are_not_known_before_psutil_is_installed(monkeypatch):
     for there, parents in ((True, {7: 1, 8: 7}), (False, {})):
         monkeypatch.setattr(seen.processes, "HAS_PSUTIL", there)
         assert seen.around(unit).parents == parents
+
+
+def test_a_socket_of_another_protocol_is_seen(start):
+    kept = []
+    for kind, number in ((socket.SOCK_STREAM, 262), (socket.SOCK_STREAM, 132)):
+        try:
+            kept.append(socket.socket(socket.AF_INET, kind, number))
+        except OSError:  # a kernel without it
+            continue
+    if not kept:
+        pytest.skip("this kernel has neither MPTCP nor SCTP")
+    for one in kept:
+        one.bind(("127.0.0.1", 0))
+        one.listen()  # now /proc/net/tcp lists one of MPTCP
+        assert [code for code, _object in found(start(pass_fds=[one.fileno()]))] == ["socket-protocol"]
+        one.close()
+
+
+def test_what_lies_on_a_connection_is_seen(start):
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket() as client:
+        client.connect(server.getsockname())
+        try:
+            client.setsockopt(6, 31, b"tls")
+        except OSError:
+            pytest.skip("this kernel has no TLS")
+        assert [code for code, _object in found(start(pass_fds=[client.fileno()]))] == ["protocol-on-tcp"]
+
+
+@pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
+def test_a_connection_to_a_process_that_stays_behind_is_seen(start, family):
+    with socket.socket(family) as server:
+        server.bind(("::" if family == socket.AF_INET6 else "127.0.0.1", 0))
+        server.listen()
+        port = server.getsockname()[1]
+        unit = start(f"connect:{port}")
+        # Nobody has accepted it yet.
+        assert found(unit) == []
+        with server.accept()[0] as accepted:
+            (blocker,) = support.examine(unit).blockers
+            here = accepted.getpeername()[1]
+            assert blocker.code == "loopback-peer"
+            assert (
+                f"(connection 127.0.0.1:{here} to 127.0.0.1:{port}) leads to pid {os.getpid()} of" in blocker.sentence()
+            )
+            # A unit that travels with it.
+            inode = os.fstat(accepted.fileno()).st_ino
+            assert support.examine(unit, frozenset({f"socket:[{inode}]"})).blockers == []
+
+
+def test_a_connection_of_a_moment_is_none(start, monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        unit = start(f"connect:{server.getsockname()[1]}")
+        accepted = server.accept()[0]
+        monkeypatch.setattr(seen.time, "sleep", lambda seconds: accepted.close())
+        assert found(unit) == []
+
+
+def test_a_connection_within_the_unit_is_fine(start):
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection(server.getsockname()) as client,
+        server.accept()[0] as accepted,
+    ):
+        assert found(start(pass_fds=[client.fileno(), accepted.fileno()])) == []
+
+
+def test_a_shared_socket_is_asked_once(start, monkeypatch):
+    asked = []
+    monkeypatch.setattr(seen.descriptors.Copies, "kind_of", lambda self, number: asked.append(number))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        unit = start(pass_fds=[server.fileno()])
+        unit.processes = unit.processes * 3
+        found(unit)
+        assert asked == [server.fileno()]
+
+
+def test_semaphores_of_the_unit_are_seen(start):
+    unit = start("sem:")
+    try:
+        assert found(unit) == [("sysv-semaphores", f"the System V semaphores {start.said}")]
+        assert found(start()) == []
+    finally:
+        ctypes.CDLL(None).semctl(start.said, 0, 0)
+
+
+def test_an_ipc_namespace_of_its_own_is_carried(start, monkeypatch):
+    unit = start()
+    monkeypatch.setattr(seen.sysv, "objects", lambda: pytest.fail("the node's were looked at"))
+    judge_by(monkeypatch, unit, namespaces={"ipc": "ipc:[1]"})
+    assert seen.ipc_objects(unit, seen.around(unit)) == []
+
+
+def test_children_elsewhere_are_seen(start, monkeypatch):
+    unit = start()
+    pid = unit.main_pid
+    monkeypatch.setattr(processes, "parents", lambda: {1: 0, pid: 1, os.getpid(): pid, 2**22: os.getpid(), 5: 1})
+    monkeypatch.setattr(processes.Process, "cgroup", "/other.scope")
+    assert [(each.parent, each.cgroup) for each in seen.outsiders(unit)] == [
+        (pid, "/other.scope"),
+        (os.getpid(), "/other.scope"),
+    ]
+    assert ("scope-child", f"process {processes.Process(os.getpid()).name}[{os.getpid()}]") in found(unit)
+
+
+def test_a_file_of_a_dead_server_is_told(start, monkeypatch, tmp_path):
+    (tmp_path / "data").touch()
+    unit = start(f"open:{tmp_path}/data")
+    stat = os.stat
+
+    def dead(path, **more):
+        if "/fd/" in str(path) and os.readlink(path) == f"{tmp_path}/data":
+            raise OSError(errno.ENOTCONN, "not connected")
+        return stat(path, **more)
+
+    monkeypatch.setattr(seen.os, "stat", dead)
+    assert [code for code, thing in found(unit) if str(tmp_path) in thing] == ["unreadable-file"]

@@ -172,7 +172,7 @@ def node(tmp_path, monkeypatch):
         properties = {"ActiveState": "active" if active else "failed"}
         return types.SimpleNamespace(name=name, main_pid=pid, processes=processes, active=active, properties=properties)
 
-    def examine(unit):
+    def examine(unit, carried):
         found.note(f"examine {unit.name[0]}")
         blocker = Blocker("device-descriptor", "", "has a device open", "close it", unit.name)
         return types.SimpleNamespace(blockers=[blocker] if unit.name in found.unfit else [], sockets=found.sockets)
@@ -210,6 +210,7 @@ def node(tmp_path, monkeypatch):
         (switch, "Unit", unit),
         (checkpoints, "Unit", unit),
         (checkpoints.support, "examine", examine),
+        (checkpoints.seen, "links", lambda units: frozenset(unit.name for unit in units)),
         (checkpoints.inet_sockets, "of_processes", lambda several: found.sockets * len(several)),
         (gate, "lost_state", lambda record: sorted(found.lost)),
         (network_lock, "run", nft),

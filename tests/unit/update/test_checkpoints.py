@@ -4,10 +4,12 @@
 
 """Checkpoints of several units: what is done to all before the next step begins, and what is refused."""
 
+import contextlib
 import types
 
 import pytest
 
+from ansible_collections.kup.fleet.plugins.module_utils._blocker import Blocker
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._update import checkpoints, disk_checkpoint, network_lock
 
@@ -52,6 +54,32 @@ def test_a_unit_that_cannot_be_moved_is_refused(node, record):
     node.unfit = {"b.service"}
     with pytest.raises(KupError, match=r"b\.service has a device open"):
         checkpoints.create(record, "fake", 1)
+
+
+@pytest.mark.parametrize(
+    ("phase", "code", "refused"),
+    [
+        ("checkpointing", "loopback-peer", True),
+        ("probation", "loopback-peer", False),
+        ("committed", "sysv-queue", False),
+        ("probation", "protocol-on-tcp", True),
+    ],
+)
+def test_what_is_only_lost_keeps_no_node_from_its_way_back(node, record, monkeypatch, phase, code, refused):
+    blocker = Blocker(code, "", "is odd", "end it", "a.service")
+    found = types.SimpleNamespace(blockers=[blocker], sockets=[])
+    monkeypatch.setattr(checkpoints.support, "examine", lambda unit, carried: found)
+    record["PHASE"] = phase
+    with pytest.raises(KupError, match="is odd") if refused else contextlib.nullcontext():
+        checkpoints.create(record, "fake", 1)
+
+
+def test_units_are_examined_together(node, record, monkeypatch):
+    seen = []
+    found = types.SimpleNamespace(blockers=[], sockets=[])
+    monkeypatch.setattr(checkpoints.support, "examine", lambda unit, carried: seen.append(carried) or found)
+    checkpoints.create(record, "fake", 1)
+    assert seen == [frozenset({"a.service", "b.service"})] * 2
 
 
 def test_a_unit_that_has_ended_is_refused(node, record):

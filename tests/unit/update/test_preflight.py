@@ -73,7 +73,10 @@ def fit(monkeypatch):
     monkeypatch.setattr(preflight.grub, "blockers", lambda: list(parts.grub))
     monkeypatch.setattr(preflight.criu_command, "version", lambda: parts.criu)
     monkeypatch.setattr(preflight.criu_command, "check", lambda: parts.said)
-    monkeypatch.setattr(preflight.support, "examine", lambda unit: Findings(blockers=parts.found.get(unit.name, [])))
+    monkeypatch.setattr(
+        preflight.support, "examine", lambda unit, carried: Findings(blockers=parts.found.get(unit.name, []))
+    )
+    monkeypatch.setattr(preflight.criu_seen, "links", lambda units: frozenset())
     monkeypatch.setattr(preflight.registry, "ENGINES", {"foam": parts.engine, "criu": parts.engine})
     monkeypatch.setattr(preflight.registry, "packages", lambda engine, kernels: parts.packages)
     monkeypatch.setattr(preflight.registry, "images_bytes", lambda engine, disk, rss, shmem: rss)
