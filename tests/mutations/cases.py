@@ -361,20 +361,20 @@ CASES = (
     Mutation(
         "files/node/boot/restore-failed",
         "frames of running applications are taken back",
-        'elif [ -e "$plan/frames" ] && ! decide go-back; then',
-        "elif false; then",
+        'goes_forward && { [ ! -e "$plan/frames" ] || decide go-back; }',
+        "goes_forward",
     ),
     Mutation(
         "files/node/boot/restore-failed",
         "a failed restore on the old kernel never starts cold",
-        'elif [ -e "$plan/frames" ] && [ -n "$DISK_CHECKPOINT" ]; then',
-        "elif false; then",
+        '{ [ ! -e "$plan/frames" ] || [ -z "$DISK_CHECKPOINT" ]; } || outcome=start-cold',
+        ":",
     ),
     Mutation(
         "files/node/boot/restore-failed",
-        "the unit's own call starts the units fresh",
-        '[ "${1-}" = at-once ] &&',
-        "false &&",
+        "a unit's failure on the old kernel costs all others their state",
+        "may_go_alone $failed && !",
+        "false && !",
     ),
     Mutation(
         "files/node/boot/go-back.sh",
@@ -469,7 +469,7 @@ CASES = (
     Mutation(
         "files/node/units/restored.conf.in",
         "a failed restore is not told at once",
-        "ExecStopPost=+/bin/sh /usr/local/lib/kup/boot/restore-failed at-once\n",
+        "ExecStopPost=+/bin/sh /usr/local/lib/kup/boot/restore-failed at-once @UNIT@\n",
         "",
     ),
     Mutation(

@@ -59,6 +59,7 @@ def unit(name, drop_ins=(), fragment="/usr/lib/systemd/system/cache.service"):
         definition=lambda: DEFINITION,
         drop_ins=list(drop_ins),
         watchdog=3000000,
+        processes=[types.SimpleNamespace(pid=4709, name=f"{name} [main]\n'x")],
     )
 
 

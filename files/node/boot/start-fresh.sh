@@ -7,30 +7,38 @@
 # settle_trees: trees that were restored stopped go on with their frames, or start fresh like the others
 settle_trees() {
 	if decided go-on; then
-		for unit in $UNITS; do
-			signal_tree CONT "$unit"
-		done
-	elif decided go-back; then
+		resume_trees
+	elif [ -e "$plan/frames" ]; then
+		decide go-back
 		kill_units
+		rm -f "$run"/*.restored
 	fi
 }
 
 # drop_pending: only a unit that runs gets the rest of its lazy pages
 drop_pending() {
 	for unit in $UNITS; do
-		{ [ -e "$run/$unit.restored" ] && ! decided go-back; } || rm -f "$run/$unit.pending"
+		[ -e "$run/$unit.restored" ] || rm -f "$run/$unit.pending"
+	done
+}
+
+# note_not_restored: all units that have not been restored have lost their state
+note_not_restored() {
+	for unit in $UNITS; do
+		[ -e "$run/$unit.restored" ] || note_lost "$unit"
 	done
 }
 
 # start_fresh REASON: end the update in phase failed, and start the units that do not run
 start_fresh() {
 	: >"$run/restore-done"
-	advance failed "$1" fresh
+	settle_trees
+	note_not_restored
+	advance failed "$1" "$DATA"
 	disarm
 	printf 'kup: RESTORE FAILED: units %s: %s\n' "$UNITS" "$1" >/dev/kmsg
 	open_network
 	forbid_nonlocal_bind
-	settle_trees
 	drop_pending
 	: >"$run/rest"
 	restore_hugepages
@@ -41,8 +49,6 @@ start_fresh() {
 	systemctl daemon-reload
 	restore_resources
 	notify_units
-	for unit in $UNITS; do
-		systemctl reset-failed "$unit"
-		systemctl --no-block start "$unit"
-	done
+	# shellcheck disable=SC2086  # several units
+	start_units $UNITS
 }

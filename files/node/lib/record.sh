@@ -17,7 +17,7 @@ intact() {
 # and $plan (the boot plan of the checkpoint that this boot restores)
 load_record() {
 	PHASE='' REASON='' DATA='' ID='' IMAGES='' KERNEL_OLD='' KERNEL_NEW='' CHECKPOINT='' DISK_CHECKPOINT='' UNITS='' PANIC='' CRASHKERNEL=''
-	record=''
+	ON_FAILURE='' FAILED_UNITS='' FRESH_UNITS='' RESTORE_TIMEOUT='' record=''
 	for file in $state/record $state/record.copy; do
 		# The check comes first: no line of a damaged record may be executed.
 		if intact "$file"; then
@@ -49,19 +49,32 @@ goes_forward() {
 	[ "$running" = "$KERNEL_NEW" ] && [ "$PHASE" != returning ]
 }
 
-# one_line: standard input as the record can hold it: printable ASCII without single quotes, 300 characters at most
+# one_line LENGTH: standard input as the record can hold it: printable ASCII, so many characters at most
 one_line() {
-	LC_ALL=C tr -c '[:print:]' ' ' | tr "'" '"' | cut -c 1-300 | sed 's/ *$//'
+	LC_ALL=C tr -c '[:print:]' ' ' | cut -c "1-$1" | sed 's/ *$//'
 }
 
-# advance PHASE [REASON [DATA]]: replace the record durably. The reason has gone through one_line or comes from the record.
+# quote TEXT: set $quoted to TEXT between quotes, as shlex.quote of the library writes it
+quote() {
+	quoted='' rest=$1
+	while [ "$rest" != "${rest#*\'}" ]; do
+		quoted="$quoted${rest%%\'*}'\"'\"'" rest=${rest#*\'}
+	done
+	quoted="'$quoted$rest'"
+}
+
+# advance PHASE [REASON [DATA]]: replace the record durably, also with the present $FAILED_UNITS and $FRESH_UNITS. The reason has gone
+# through one_line or comes from the record.
 advance() {
 	# The lines of a damaged record must not come under a right sum.
 	[ -n "$record" ] || return
 	DATA=${3-$DATA}
 	lines=$(
-		LC_ALL=C grep -a -v -e '^#' -e '^PHASE=' -e '^REASON=' -e '^DATA=' "$record"
-		printf "PHASE='%s'\nREASON='%s'\nDATA='%s'\n" "$1" "${2-}" "$DATA"
+		LC_ALL=C grep -a -v -e '^#' -e '^PHASE=' -e '^REASON=' -e '^DATA=' -e '^FAILED_UNITS=' -e '^FRESH_UNITS=' "$record"
+		quote "${2-}"
+		printf "PHASE='%s'\nREASON=%s\nDATA='%s'\n" "$1" "$quoted" "$DATA"
+		[ -z "$FAILED_UNITS" ] || printf "FAILED_UNITS='%s'\n" "$FAILED_UNITS"
+		[ -z "$FRESH_UNITS" ] || printf "FRESH_UNITS='%s'\n" "$FRESH_UNITS"
 	)
 	sum=$(printf '%s\n' "$lines" | sha256sum)
 	printf '# %s\n%s\n' "${sum%% *}" "$lines" >$state/record.new || return

@@ -17,6 +17,7 @@
     boot/N/last-pid   the highest process id in use: the new boot counts from there
     boot/N/tries-UNIT the boots that have tried to restore UNIT, a letter for each: n the new kernel, o the old one
                       (files/node/boot/restore-unit)
+    boot/N/processes  process id and name of each process, for the report of a restore that fails
     boot/N/frames     engine ppp: where the kept page frames are (`_engines.frames.load`)
     boot/N/resources  for each unit its name, control group, weights (CPU, IO) and memory limits (max, high); it has others while it
                       is being restored
@@ -48,6 +49,7 @@ from .._system import network
 from .._system.processes import CGROUPS
 from .._system.units import HEAVIEST
 from . import boot_units, network_lock
+from . import record as records
 
 _NONLOCAL_BIND = "/proc/sys/net/ipv4/ip_nonlocal_bind"
 
@@ -78,6 +80,8 @@ class Plan:
         self._put_filter()
         self._reach = network.Reach()
         self._put_environment()
+        processes = [process for checkpoint in checkpoints for process in checkpoint.unit.processes]
+        self._put("processes", "".join(f"{process.pid} {records.one_line(process.name)}\n" for process in processes))
         sockets = [socket for checkpoint in checkpoints for socket in checkpoint.findings.sockets]
         self._reach.look(sockets)
         self._interfaces = self._reach.interfaces()

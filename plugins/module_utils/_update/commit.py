@@ -36,7 +36,7 @@ def commit(dry=False):
         return True
     records.save(record)  # if the record cannot be written, all stays as it is: deadline, watch, boot loader
     # A commit without the gate's judgement may keep units that the gate would have refused.
-    data = "fresh" if gate.lost_state(record) else None
+    data = record.lose(gate.lost_state(record))
     crash_kernel.disarm(record)  # first: a later panic must not take the node back
     panic.put_back(record["PANIC"])  # before the boot default is the new kernel
     grub.unpin(record["KERNEL_NEW"])

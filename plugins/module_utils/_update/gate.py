@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import re
 import socket
 import time
@@ -97,6 +98,8 @@ def _numbers(numbers):
 
 def started_anew(unit):
     """Whether a `Unit` on probation has ended by itself since its restore."""
+    if os.path.exists(f"{RUN}/{unit.name}.fresh"):
+        return False  # the record tells of it
     restored = read_text(f"{RUN}/{unit.name}.pid", "").strip()
     if not restored or restored == str(unit.main_pid) or record.load()["PHASE"] != "probation":
         return False
@@ -110,6 +113,11 @@ def lost_state(record):
     return [unit.name for unit in found if pending_memory.lost(unit.name) or started_anew(unit)]
 
 
+def may_be_fresh(found, name):
+    """Whether the update goes on without the state of the unit ``name``."""
+    return found.policies.get(name) == record.CONTINUE
+
+
 def _unit(name):
     unit = Unit(name)
     if not unit.active:
@@ -120,6 +128,9 @@ def _unit(name):
         ]
     if started_anew(unit):
         return [f"{unit.name} ended after its restore and was started anew: its state in memory is lost."]
+    found = record.load()
+    if found["PHASE"] == "probation" and unit.name in found.fresh_units and not may_be_fresh(found, unit.name):
+        return [f"{unit.name} was started without its state: {found['REASON']}"]
     if unit.main_pid not in [process.pid for process in unit.processes]:
         return [f"{unit.name} has main process {unit.main_pid}, which is not in its control group {unit.cgroup}."]
     return []

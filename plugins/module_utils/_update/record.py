@@ -38,6 +38,10 @@ PHASES = {
     "failed": (False, "no restore worked, the units were started fresh, the images are kept; a boot does nothing"),
 }
 
+#: What follows where a unit cannot be restored on the new kernel (``kup_on_unit_failure``). On the old kernel the others are restored in
+#: any case.
+FALL_BACK, CONTINUE, STOP = POLICIES = ("fall_back", "continue", "stop")
+
 #: Phases with a way back while the old kernel is preserved: for the node itself or a rollout, and for a person.
 UNDECIDED = ("probation",)
 RETURNABLE = ("probation", "committed")
@@ -53,6 +57,9 @@ _KEYS = (
     "PPP_BIND",
     "PPP_DISK_CHECKPOINT",
     "UNITS",
+    "ON_FAILURE",
+    "FAILED_UNITS",
+    "FRESH_UNITS",
     "KERNEL_OLD",
     "KERNEL_NEW",
     "CHECKPOINT",
@@ -92,10 +99,39 @@ class Record(dict):
         """Names of the systemd units of this update."""
         return self["UNITS"].split()
 
+    @property
+    def policies(self):
+        """Dict unit → one of `POLICIES`; a unit that is not in it has `FALL_BACK`."""
+        pairs = [pair.rpartition("=") for pair in self["ON_FAILURE"].split()]
+        return {name: policy for name, _separator, policy in pairs}
+
+    @property
+    def failed_units(self):
+        """Names of the units that could not be restored on one of the kernels."""
+        return self["FAILED_UNITS"].split()
+
+    @property
+    def fresh_units(self):
+        """Names of the units that have lost their state."""
+        return self["FRESH_UNITS"].split()
+
+    def lose(self, names):
+        """Note (not saved) that the units ``names`` have lost their state; returns what ``DATA`` is then, None if none ever has."""
+        lost = self.fresh_units + [name for name in names if name not in self.fresh_units]
+        self["FRESH_UNITS"] = " ".join(lost)
+        if not lost:
+            return None
+        return "partial" if set(self.units) - set(lost) else "fresh"
+
     def as_dict(self):
-        """The record as modules return it: keys in small letters, ``units`` as a list, ``unfinished``."""
+        """The record as modules return it: keys in small letters, lists of units as lists, ``policies``, ``unfinished``, and
+        ``stopped_by``: the units that end the rollout by their policy."""
         plain = {key.lower(): self[key] for key in _KEYS}
-        return {**plain, "units": self.units, "unfinished": self.unfinished}
+        lists = {"units": self.units, "failed_units": self.failed_units, "fresh_units": self.fresh_units}
+        gone = {*self.failed_units, *self.fresh_units}
+        stopped_by = [name for name, policy in self.policies.items() if policy == STOP and name in gone]
+        del plain["on_failure"]
+        return {**plain, **lists, "policies": self.policies, "stopped_by": stopped_by, "unfinished": self.unfinished}
 
 
 def sealed(body):
@@ -168,11 +204,11 @@ def save(record):
 
 
 def one_line(reason):
-    """``reason`` as the record can hold it: one line of printable ASCII without single quotes, as in files/node/lib/record.sh.
+    """``reason`` as the record can hold it: one line of printable ASCII, as in files/node/lib/record.sh.
 
-    The shell code that rewrites the record knows one pair of quotes only, and with a NUL in it grep(1) would take it for no text.
+    With a NUL in it grep(1) would take the record for no text.
     """
-    plain = "".join(each if " " <= each <= "~" else " " for each in reason.replace("'", '"'))
+    plain = "".join(each if " " <= each <= "~" else " " for each in reason)
     return " ".join(plain.split())[:_REASON_MAX]
 
 
@@ -180,7 +216,8 @@ def advance(record, phase, reason="", data=None):
     """Go to ``phase`` and save.
 
     :param data: which memory the applications have now: ``running``, all that they ever had; ``checkpoint``, that of the last
-        freeze; ``fresh``, none; empty while an update is on its way; None: as before.
+        freeze; ``partial``, some units have none (``FRESH_UNITS``); ``fresh``, none has any; empty while an update is on its way;
+        None: as before.
     """
     record.update(PHASE=phase, REASON=one_line(reason))
     if data is not None:

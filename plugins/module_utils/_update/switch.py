@@ -75,7 +75,7 @@ class _Attempt:
             records.advance(self._record, "checkpointing")
         number = self._take_disk_checkpoint(int(self._record["CHECKPOINT"] or 0) + 1)
         plan = self._prepare(number)
-        data = "fresh" if self._before == "probation" and gate.lost_state(self._record) else ""
+        data = self._lost() or ""
         os.sync()  # what other programs have dirtied is written while the applications still serve
         self._freeze(plan)
         self._describe(number)
@@ -83,8 +83,14 @@ class _Attempt:
         # After all that took time, and before the record says so: the dumps are still the state of the applications.
         for each in self._checkpoints:
             each.check()
+        if self._before != "probation":  # what a committed update has lost was told then
+            self._record.update(FAILED_UNITS="", FRESH_UNITS="")
         records.advance(self._record, self._phase, self._record["REASON"], data)
         kexec.execute()
+
+    def _lost(self):
+        """Note which units the checkpoint has without the state of before the update; returns what ``DATA`` is then, None for no loss."""
+        return self._record.lose(gate.lost_state(self._record)) if self._before == "probation" else None
 
     def _take_disk_checkpoint(self, number):
         """Take the disk checkpoint with this ``number``, if there is to be one; returns the next free number."""
@@ -132,7 +138,7 @@ class _Attempt:
                 each.discard()
         ended = _ended(taken)
         reason = f"{error}; that has ended {', '.join(ended)}" if ended else str(error)
-        data = "fresh" if ended else "running"
+        data = self._record.lose(ended) or "running"
         records.advance(self._record, phase_after_failure(self._before), reason, data)
 
 

@@ -72,7 +72,7 @@ def loads(made):
 def test_the_log_is_kept_and_the_preserved_kernel_started(node):
     made = crashed(node, phase="probation")
     made.run("crash/crashed")
-    assert made.load()["REASON"] == f'the kernel {NEW} panicked: Kernel panic - not syncing: it"s over'
+    assert made.load()["REASON"] == f"the kernel {NEW} panicked: Kernel panic - not syncing: it's over"
     assert made.load()["PHASE"] == "probation"
     assert "it's over" in made.read("var/lib/kup/panic.log")
     kernel = f"{made.root}/var/lib/kup/kernels/{OLD}"

@@ -108,6 +108,15 @@ def test_a_card_is_told_from_another_with_the_same_address_by_its_device(node):
     assert made.called("ip link") == ["ip link set dev eth1 name ens3"]
 
 
+def test_on_the_old_kernel_it_goes_on_without(node):
+    made = early(node, running=OLD)
+    made.fake("nft", "exit 1")
+    made.run("boot/early")
+    assert made.marked("early-done")
+    assert made.called("ip -force")
+    assert made.read("run/kup/cause") == "the network lock could not be set\n"
+
+
 def test_the_folder_of_this_boot_is_for_root_only(node):
     made = early(node)
     (made.root / "run/kup").rmdir()

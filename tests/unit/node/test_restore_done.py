@@ -293,3 +293,81 @@ def test_all_units_get_their_own_back(node):
     made = restored(node, units=f"{UNIT} {OTHER}")
     made.run("boot/restore-done")
     assert [made.group_value(unit, "cpu.weight") for unit in (UNIT, OTHER)] == ["50", "50"]
+
+
+# Units that start fresh.
+
+
+def partly(node, **values):
+    made = node(units=f"{UNIT} {OTHER}", **values)
+    made.write("dev/kmsg")
+    made.mark(f"{UNIT}.fresh", f"{OTHER}.restored")
+    made.write(f"run/kup/{UNIT}.cause", "it's gone\n")
+    (made.root / "run/kup/open").symlink_to("now")
+    return made
+
+
+@pytest.mark.parametrize(
+    ("running", "phase", "after", "reason"),
+    [
+        (NEW, "switching", "probation", ""),
+        (OLD, "switching", "fell_back", "the node came up with the old kernel, after a panic or a power cut; "),
+        (OLD, "returning", "fell_back", "the node came up with the old kernel, after a panic or a power cut; "),
+    ],
+)
+def test_what_is_lost_is_recorded_and_started_fresh(node, running, phase, after, reason):
+    made = partly(node, running=running, phase=phase)
+    made.run("boot/restore-done")
+    record = made.load()
+    assert (record["PHASE"], record["DATA"]) == (after, "partial")
+    assert record.fresh_units == record.failed_units == [UNIT]
+    assert record["REASON"] == f"{reason}started without its state on {running}: {UNIT}: it's gone"
+    reload = made.calls.index("systemctl daemon-reload")
+    assert made.calls[reload + 1 : reload + 3] == [
+        f"systemctl reset-failed {UNIT}",
+        f"systemctl --no-block start {UNIT}",
+    ]
+    assert "STATE LOST" in made.read("dev/kmsg")
+
+
+def test_where_all_is_lost_nothing_is_partial(node):
+    made = partly(node)
+    made.mark(f"{OTHER}.fresh")
+    made.run("boot/restore-done")
+    assert made.load()["DATA"] == "fresh"
+    assert made.load().fresh_units == [UNIT, OTHER]
+
+
+@pytest.mark.parametrize(
+    ("phase", "fresh", "data"),
+    [("returning", [OTHER], "partial"), ("switching", [], "running"), ("probation", [], "checkpoint")],
+)
+def test_what_an_earlier_boot_has_lost_is_in_the_checkpoint_but_where_that_was_made_later(node, phase, fresh, data):
+    made = restored(
+        node, running=OLD, phase=phase, units=f"{UNIT} {OTHER}", FRESH_UNITS=OTHER, DATA="partial" if fresh else ""
+    )
+    made.run("boot/restore-done")
+    assert (made.load().fresh_units, made.load()["DATA"]) == (fresh, data)
+
+
+def test_a_unit_that_ends_before_the_reload_is_started_fresh_too(node):
+    made = partly(node, running=OLD)
+    made.fake("systemctl", f'[ "$1" != daemon-reload ] || : >{made.root}/run/kup/{OTHER}.fresh')
+    made.run("boot/restore-done")
+    assert made.load().fresh_units == [UNIT, OTHER]
+    assert f"systemctl --no-block start {OTHER}" in made.calls
+    assert made.load()["PHASE"] == "fell_back"
+
+
+def test_while_a_unit_is_missing_it_ends_before_it_does_anything(node):
+    made = node(units=f"{UNIT} {OTHER}")
+    made.run("boot/restore-done", code=1)
+    assert not made.marked("restore-done")
+    assert made.calls == []
+
+
+def test_on_the_old_kernel_what_the_early_boot_lacked_is_told(node):
+    made = restored(node, running=OLD, REASON="why")
+    made.write("run/kup/cause", "the network lock could not be set\n")
+    made.run("boot/restore-done")
+    assert made.load()["REASON"] == "why; the network lock could not be set"

@@ -74,6 +74,20 @@ def test_a_unit_without_what_it_needs_is_not_restored(node):
     assert not made.calls
 
 
+def test_a_unit_that_starts_fresh_is_not_waited_for(node):
+    made = restorable(node, units=TWO)
+    made.mark(f"{OTHER}.fresh")
+    made.run("boot/restore-unit", UNIT, "criu")
+    assert made.called("nft") == ["nft delete table inet kup"]
+
+
+def test_an_older_boot_s_errors_are_forgotten(node):
+    made = restorable(node)
+    made.write(f"var/lib/kup/images/update/1-{UNIT}/restore.log", "(1) Error (a.c:1): of the new kernel\n")
+    made.run("boot/restore-unit", UNIT, "criu")
+    assert made.read(f"var/lib/kup/images/update/1-{UNIT}/restore.log") == ""
+
+
 def test_a_failed_restore_opens_nothing(node):
     made = restorable(node)
     made.fake("criu", "exit 7")
@@ -106,14 +120,24 @@ def test_a_restore_waits_for_routes_to_all_peers(node):
     made.run("boot/restore-unit", UNIT, "criu")
     assert made.calls[:3] == [f"ip -batch {made.plan}/routes", "sleep 0.1", f"ip -batch {made.plan}/routes"]
     assert made.called("criu") == ["criu"]
+    # What it has waited for is not why something later fails.
+    assert made.read(f"run/kup/{UNIT}.cause") == ""
+
+
+def test_a_restore_that_waits_in_vain_says_for_what(node):
+    made = restorable(node)
+    made.fake("ip", "exit 2")
+    made.fake("sleep", "kill -TERM $PPID")
+    made.run("boot/restore-unit", UNIT, "criu", code=None)
+    assert "no route leads to the peer" in made.read(f"run/kup/{UNIT}.cause")
 
 
 def test_a_checkpoint_is_not_tried_for_ever(node):
     made = restorable(node)
     for _boot in range(5):
         made.run("boot/restore-unit", UNIT, "criu")
-    done = made.run("boot/restore-unit", UNIT, "criu", code=1)
-    assert f"5 boots have tried to restore {UNIT}" in done.stderr
+    made.run("boot/restore-unit", UNIT, "criu", code=1)
+    assert f"5 boots have tried to restore {UNIT}" in made.read(f"run/kup/{UNIT}.cause")
     assert len(made.called("criu")) == 5
 
 
@@ -192,6 +216,16 @@ def test_a_tree_without_its_frames_is_killed_while_it_is_stopped(node, stopped):
     assert made.decision() == "go-back"
     assert [process.wait(5) for process in trees[UNIT]] == [-signal.SIGKILL] * 2
     assert not made.marked(f"{UNIT}.restored")
+
+
+def test_on_the_old_kernel_the_others_keep_their_frames(node, stopped):
+    made, trees = with_frames(node, stopped)
+    made.save(PHASE="returning")
+    made.fake("usr/local/lib/kup/paged", '[ "$1" != bind ] || exit 3')
+    made.run("boot/restore-unit", UNIT, "criu", code=3)
+    assert made.decision() is None
+    assert [process.wait(5) for process in trees[UNIT]] == [-signal.SIGKILL] * 2
+    assert made.read(f"run/kup/{UNIT}.cause") == "its page frames could not be put in place\n"
 
 
 def test_a_restore_that_failed_kills_nothing_by_its_old_process_ids(node, stopped, runs):

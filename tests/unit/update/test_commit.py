@@ -66,7 +66,8 @@ def test_what_the_update_left_is_removed_last(node, probation):
 def test_lost_state_is_recorded(node, probation):
     node.lost = {"b.service"}
     commit.commit()
-    assert records.load()["DATA"] == "fresh"
+    assert records.load()["DATA"] == "partial"
+    assert records.load().fresh_units == ["b.service"]
 
 
 def test_a_look_changes_nothing(node, probation):

@@ -206,6 +206,7 @@ def unit(monkeypatch):
     monkeypatch.setattr(gate, "Unit", lambda name: seen)
     monkeypatch.setattr(gate.pending_memory, "lost", lambda name: False)
     monkeypatch.setattr(gate, "started_anew", lambda found: False)
+    monkeypatch.setattr(gate.record, "load", record.Record)
     return seen
 
 
@@ -235,6 +236,32 @@ def test_a_unit_that_was_started_anew(unit, monkeypatch):
 def test_a_unit_whose_main_process_is_elsewhere(unit):
     unit.processes = [types.SimpleNamespace(pid=900)]
     assert "main process 812, which is not in its control group" in failures_of_unit()[0]
+
+
+@pytest.mark.parametrize(
+    ("phase", "policies", "passes"),
+    [
+        ("probation", "", False),
+        ("probation", "cache.service=stop", False),
+        ("probation", "cache.service=continue", True),
+        ("fell_back", "", True),
+    ],
+)
+def test_a_unit_that_was_started_fresh(unit, monkeypatch, phase, policies, passes):
+    found = record.Record(PHASE=phase, FRESH_UNITS="cache.service", ON_FAILURE=policies, REASON="its file is gone")
+    monkeypatch.setattr(gate.record, "load", lambda: found)
+    assert failures_of_unit() == ([] if passes else ["cache.service was started without its state: its file is gone"])
+
+
+def test_a_unit_that_this_boot_started_fresh_was_not_started_anew(tmp_path, monkeypatch):
+    monkeypatch.setattr(gate, "RUN", str(tmp_path))
+    monkeypatch.setattr(gate.record, "load", lambda: record.Record(PHASE="probation"))
+    (tmp_path / "cache.service.pid").write_text("812")
+    properties = {"NRestarts": "1", "ActiveState": "active"}
+    unit = types.SimpleNamespace(name="cache.service", main_pid=900, properties=properties)
+    assert gate.started_anew(unit)
+    (tmp_path / "cache.service.fresh").touch()
+    assert not gate.started_anew(unit)
 
 
 def test_units_that_lost_state_are_named(monkeypatch):

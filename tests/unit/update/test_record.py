@@ -122,7 +122,7 @@ state=$1
 . files/node/lib/record.sh
 state=$1
 load_record
-advance fell_back "$(one_line)"
+advance fell_back "$(one_line 300)"
 """
 
 
@@ -155,3 +155,25 @@ def test_a_record_with_bytes_that_are_no_text_is_read(path):
 def test_a_line_that_no_program_writes_is_an_error_that_says_so(text):
     with pytest.raises(KupError, match="unexpected line|says phase"):
         records.parse(records.sealed("PHASE='failed'\n" + text))
+
+
+def test_units_that_lost_their_state_are_counted_once():
+    record = Record(UNITS="a.service b.service")
+    assert record.lose([]) is None
+    assert record.lose(["b.service"]) == "partial"
+    assert record.lose(["b.service"]) == "partial"
+    assert record["FRESH_UNITS"] == "b.service"
+    assert record.lose(["a.service"]) == "fresh"
+
+
+@pytest.mark.parametrize(
+    ("failed", "fresh", "stopped_by"),
+    [("", "", []), ("a.service", "", ["a.service"]), ("", "a.service", ["a.service"]), ("b.service", "b.service", [])],
+)
+def test_which_units_end_the_rollout(failed, fresh, stopped_by):
+    policies = "a.service=stop b.service=continue"
+    units = {"UNITS": "a.service b.service", "FAILED_UNITS": failed, "FRESH_UNITS": fresh}
+    plain = Record(units, PHASE="fell_back", ON_FAILURE=policies).as_dict()
+    assert plain["policies"] == {"a.service": "stop", "b.service": "continue"}
+    assert plain["stopped_by"] == stopped_by
+    assert (plain["failed_units"], plain["fresh_units"]) == (failed.split(), fresh.split())

@@ -134,7 +134,15 @@ def test_lost_state_stays_lost_on_the_way_back(node, record):
     on_probation(node, record)
     node.lost = {"a.service"}
     depart(node, record, OLD, "returning")
-    assert node.jumped_with["DATA"] == "fresh"
+    assert (node.jumped_with["DATA"], node.jumped_with["FRESH_UNITS"]) == ("partial", "a.service")
+
+
+def test_state_that_the_restore_lost_stays_lost_on_the_way_back(node, record):
+    on_probation(node, record)
+    record["FRESH_UNITS"] = "b.service"
+    node.lost = {"a.service"}
+    depart(node, record, OLD, "returning")
+    assert (node.jumped_with["DATA"], node.jumped_with["FRESH_UNITS"]) == ("fresh", "b.service a.service")
 
 
 def test_lost_state_of_an_earlier_update_is_no_affair_of_this_one(node, record):
@@ -276,7 +284,8 @@ def test_a_unit_that_did_not_survive_a_killed_dump_is_named(node, record, killed
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(switch, "Unit", main_pid_of)
         told = give_up(node, record, Killed())
-    assert told["DATA"] == ("fresh" if ended else "running")
+    assert told["DATA"] == ("partial" if ended else "running")
+    assert told["FRESH_UNITS"] == ("b.service" if ended else "")
     assert told["REASON"] == "CRIU was killed" + ("; that has ended b.service" if ended else "")
 
 
@@ -328,8 +337,16 @@ def test_the_boot_loader_starts_the_old_kernel_on_the_way_back_from_a_commit(nod
         switch.go_back("it's slow", records.RETURNABLE)
     assert node.in_order(f"pin {OLD}", f"load {OLD}", "freeze 3-a", "record returning", "kexec")
     assert node.events.index("unload") < node.at(f"pin {OLD}")
-    assert node.jumped_with["REASON"] == 'it"s slow'
+    assert node.jumped_with["REASON"] == "it's slow"
     assert node.jumped_with["DISK_CHECKPOINT"] == ""  # it went with the images
+
+
+def test_what_a_committed_update_has_lost_was_told_then(node, committed):
+    committed.update(FRESH_UNITS="a.service", FAILED_UNITS="a.service", DATA="partial")
+    records.save(committed)
+    with pytest.raises(node.Jumped):
+        switch.go_back("it is slow", records.RETURNABLE)
+    assert [node.jumped_with[key] for key in ("FRESH_UNITS", "FAILED_UNITS", "DATA")] == ["", "", ""]
 
 
 @pytest.mark.parametrize("point", [f"pin {OLD}", "freeze 3-b"])

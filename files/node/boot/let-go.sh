@@ -1,0 +1,40 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The moment at which no unit is missing any more: the applications run, and packets flow. Until then nobody outside can have seen what one
+# of the units did.
+
+# shellcheck disable=SC2154  # variables of lib/record.sh
+
+# resume_trees: have the trees that were restored stopped run
+resume_trees() {
+	for other in $UNITS; do
+		[ ! -e "$run/$other.restored" ] || signal_tree CONT "$other"
+	done
+}
+
+# run_frames: from here on the applications change their frames: no other kernel can take them, and nothing may fail any more
+run_frames() {
+	set +e
+	# A module that does not know `seal` is older than crash kernels; the crash kernel must then not take the frames.
+	"$lib/paged" seal >/dev/null || kexec --load-panic --unload
+	resume_trees
+}
+
+# let_go UNIT: called for the last unit, which is UNIT, or for none. Two units may be the last at the same time; one of them goes on.
+let_go() {
+	[ ! -e "$plan/frames" ] || decide go-on || return 1
+	ln -s now "$run/open" 2>/dev/null || return 0
+	[ ! -e "$plan/frames" ] || run_frames
+	event restore-end
+	open_network
+	event open
+	forbid_nonlocal_bind
+	for other in $UNITS; do
+		[ "$other" = "$1" ] || weigh_unit "$other" 10000 || :
+	done
+	# The rest of the boot begins when this script ends. On one processor it would delay the first answers, which take 0.2 s alone there,
+	# and up to 0.8 s beside it (QEMU, one nanosecond for each instruction).
+	sleep 0.3
+	# The page daemons begin to bring in pages that no application has asked for.
+	: >"$run/rest"
+}
