@@ -23,6 +23,8 @@ class ActionModule(ControllerAction):
         hosts = [str(host) for host in arguments["hosts"]]
         connections = _connections(hosts, task_vars["hostvars"])
         batches = _plan.examine(hosts, connections, _plain(arguments["variables"]))
+        for host, variables in _own(hosts, task_vars["hostvars"]).items():
+            _plan.check_policies(_plain(variables), f"{host}: ")
         now = time.time()
         run_id = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(now))}-{secrets.token_hex(3)}"
         return {"changed": False, "batches": batches, "run_id": run_id, "started": round(now, 3)}
@@ -31,6 +33,13 @@ class ActionModule(ControllerAction):
 def _connections(hosts, hostvars):
     default = context.CLIARGS.get("connection", "ssh")
     return {host: str(hostvars[host].get("ansible_connection", default)) for host in hosts if host in hostvars}
+
+
+def _own(hosts, hostvars):
+    """Dict host → its own values of the variables that may differ from host to host."""
+    found = {host: hostvars[host] for host in hosts if host in hostvars}
+    names = ("kup_units", "kup_on_unit_failure")
+    return {host: {name: each[name] for name in names if name in each} for host, each in found.items()}
 
 
 def _plain(value):

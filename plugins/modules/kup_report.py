@@ -41,15 +41,20 @@ options:
           - V(up_to_date) - it ran the target before.
           - V(committed) - it runs the target.
           - V(fell_back) - it runs the old kernel again, with its state.
+          - V(partial) - some services lost their state, the others have theirs, on the old or the new kernel.
           - V(aborted) - the switch was given up before the jump; its applications run on, unless the reason says otherwise.
           - V(failed) - something else went wrong.
           - V(lost) - it did not come back, or cannot be reached.
           - V(untouched) - the rollout stopped before its turn.
         type: str
-        choices: [pending, under_way, up_to_date, committed, fell_back, aborted, failed, lost, untouched]
+        choices: [pending, under_way, up_to_date, committed, fell_back, partial, aborted, failed, lost, untouched]
       reason:
         description: What went wrong, in one sentence.
         type: str
+      fresh_units:
+        description: Services that lost their state and were started fresh.
+        type: list
+        elements: str
       kernel_before:
         description: Release of the kernel that ran before.
         type: str

@@ -25,6 +25,21 @@ options:
     type: list
     elements: str
     required: true
+  on_unit_failure:
+    description:
+      - What follows where a unit cannot be restored on the new kernel. On the old kernel all others are restored in any case.
+      - V(fall_back) and V(stop) take the node back with all units; a rollout ends after V(stop). V(continue) starts the unit fresh
+        and goes on with the update.
+    type: str
+    choices:
+      - fall_back
+      - continue
+      - stop
+    default: fall_back
+  unit_policies:
+    description: The same for single units, a dictionary by their names.
+    type: dict
+    default: {}
   engine:
     description:
       - How memory gets from one kernel to the other. V(criu) writes CRIU's own images to disk and reads them back. V(foam)
@@ -160,7 +175,10 @@ def stage(wanted, check_mode):
         "PPP_DISK_CHECKPOINT": disk_checkpoint if registry.takes_disk_checkpoint(engine) else "",
         "IMAGES": wanted["images_dir"],
     }
-    plan = (wanted["kernel"], units.full_names(wanted["units"]), settings)
+    names = units.full_names(wanted["units"])
+    single = {units.full_name(name): policy for name, policy in wanted["unit_policies"].items()}
+    settings["ON_FAILURE"] = records.policies(names, wanted["on_unit_failure"], single)
+    plan = (wanted["kernel"], names, settings)
     if check_mode:
         return not staging.is_staged(*plan, owner=wanted["run_id"]), reasons
     with lock.exclusive():
@@ -172,6 +190,8 @@ def main():
         argument_spec={
             "kernel": {"type": "str", "required": True},
             "units": {"type": "list", "elements": "str", "required": True},
+            "on_unit_failure": {"type": "str", "choices": list(records.POLICIES), "default": records.FALL_BACK},
+            "unit_policies": {"type": "dict", "default": {}},
             "engine": {"type": "str", "choices": list(registry.NAMES), "required": True},
             "freeze_target": {"type": "float", "required": True},
             "rounds_max": {"type": "int", "required": True},

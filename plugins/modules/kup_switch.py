@@ -67,7 +67,7 @@ state:
     - What the node came to.
     - V(probation) - the applications run on the new kernel.
     - V(aborted) - it was given up and the applications went on as before.
-    - V(fell_back) - the applications run on the old kernel again.
+    - V(fell_back) - the applications run on the old kernel again. RV(record) has C(fresh_units), those that lost their state.
     - V(failed) - the applications lost their state and were started fresh.
     - V(refused) - nothing was started; the message says why.
     - V(lost) - the node did not come to an end within O(timeout).
@@ -75,7 +75,10 @@ state:
   returned: always
   sample: probation
 record:
-  description: The node's transaction record. V(none) if the node never answered.
+  description:
+    - The node's transaction record. V(none) if the node never answered.
+    - C(data) says which memory the applications have. V(running) is all that they ever had, V(checkpoint) that of the freeze,
+      V(partial) means that the C(fresh_units) have none, and V(fresh) that none has any.
   type: dict
   returned: always
   sample:

@@ -12,6 +12,7 @@ from ansible_collections.kup.fleet.plugins.module_utils._boot import kernels
 from ansible_collections.kup.fleet.plugins.module_utils._engines import registry
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._system import units as systemd_units
+from ansible_collections.kup.fleet.plugins.module_utils._update import record as records
 
 #: variable → the least whole number that it can be
 _NUMBERS = {
@@ -42,7 +43,7 @@ def examine(hosts, connections, variables):
             "a controller cannot watch its own switch."
         )
     _kernel(variables.get("kup_kernel"))
-    _list_of_units(variables.get("kup_units"))
+    check_policies({"kup_units": None, **variables})
     registry.check(variables.get("kup_engine", registry.AUTO))
     _seconds("kup_freeze_target", variables.get("kup_freeze_target", 0))
     for name, least in _NUMBERS.items():
@@ -58,18 +59,46 @@ def _kernel(selector):
     kernels.check_selector(selector)
 
 
-def _list_of_units(units):
+def check_policies(variables, where=""):
+    """Check which services are updated, and what follows where one cannot be restored.
+
+    :param variables: dict variable → value; those that are missing have their default.
+    :param where: begins the sentence, e.g. "node1: ".
+    :raises KupError: the first value that is wrong.
+    """
+    if "kup_units" in variables:
+        _list_of_units(variables["kup_units"], where)
+    if "kup_on_unit_failure" in variables:
+        records.check_policy(f"{where}kup_on_unit_failure", variables["kup_on_unit_failure"])
+
+
+def _list_of_units(units, where):
     if not isinstance(units, list) or not units:
         raise KupError(
-            f"kup_units is {units!r}, expected a list of at least one service such as ['memcached.service']."
+            f"{where}kup_units is {units!r}, expected a list of at least one service such as ['memcached.service']."
         )
-    for unit in units:
-        if not isinstance(unit, str):
-            raise KupError(f"kup_units has the element {unit!r}, expected the name of a service.")
-    names = [systemd_units.full_name(unit) for unit in units]
+    names = [systemd_units.full_name(_unit_name(unit, where)) for unit in units]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise KupError(f"kup_units names {twice[0]} more than once, expected each service once.")
+        raise KupError(f"{where}kup_units names {twice[0]} more than once, expected each service once.")
+
+
+def _unit_name(unit, where):
+    """The name in an element of kup_units, which is that name, or a dict with ``name`` and ``on_failure``."""
+    name = unit.get("name") if isinstance(unit, dict) else unit
+    if not isinstance(name, str) or not name.strip():
+        raise KupError(
+            f"{where}kup_units has the element {unit!r}, expected the name of a service, or a dictionary with it as 'name'."
+        )
+    if isinstance(unit, dict):
+        strange = sorted(set(unit) - {"name", "on_failure"}, key=str)
+        if strange:
+            raise KupError(
+                f"{where}kup_units has for {name} the key {strange[0]!r}, expected 'name' and 'on_failure' only."
+            )
+        if "on_failure" in unit:
+            records.check_policy(f"{where}on_failure of {name} in kup_units", unit["on_failure"])
+    return name
 
 
 def number(name, value, least):

@@ -25,6 +25,7 @@ RESULTS = {
     "up_to_date": "it ran the target before",
     "committed": "it runs the target",
     "fell_back": "it runs the old kernel again, with its state",
+    "partial": "some services lost their state (fresh_units), the others have theirs; kernel_after says on which kernel",
     "aborted": "the switch was given up before the jump; its applications run on, unless the reason says otherwise",
     "failed": "something else went wrong; where a restore failed the units were started fresh",
     "lost": "it did not come back, or cannot be reached",

@@ -134,6 +134,29 @@ class Record(dict):
         return {**plain, **lists, "policies": self.policies, "stopped_by": stopped_by, "unfinished": self.unfinished}
 
 
+def policies(units, general, single):
+    """Text for ``ON_FAILURE``: the policy of each of ``units``, where it is not `FALL_BACK`.
+
+    :param general: the policy of all that are not in the dict ``single``.
+    :raises KupError: there is no such policy, or no such unit.
+    """
+    strange = sorted(set(single) - set(units))
+    if strange:
+        raise KupError(f"A policy is given for {strange[0]}, which is not updated, expected one of {', '.join(units)}.")
+    found = {name: check_policy(f"on_failure of {name}", single.get(name, general)) for name in units}
+    return " ".join(f"{name}={policy}" for name, policy in found.items() if policy != FALL_BACK)
+
+
+def check_policy(name, policy):
+    """``policy``, one of `POLICIES`.
+
+    :raises KupError: it is none; the sentence begins with ``name``.
+    """
+    if policy not in POLICIES:
+        raise KupError(f"{name} is {policy!r}, expected one of {', '.join(POLICIES)}.")
+    return policy
+
+
 def sealed(body):
     """``body``, a record's lines, behind the line with their sum."""
     return f"# {hashlib.sha256(as_bytes(body)).hexdigest()}\n{body}"

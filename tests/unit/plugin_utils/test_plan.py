@@ -105,3 +105,63 @@ def test_a_bad_timeout_is_refused_by_its_name(value):
 
 def test_digits_from_the_command_line_are_numbers():
     assert _plan.number("kup_max_failed", "2", 0) == 2
+
+
+# Services, and what follows where one cannot be restored.
+
+
+@pytest.mark.parametrize(
+    "unit", [{"name": "b"}, {"name": "b.service", "on_failure": "continue"}, {"name": "b", "on_failure": "stop"}]
+)
+def test_a_service_may_have_a_policy_of_its_own(unit):
+    assert _plan.examine(HOSTS, {}, {**WANTED, "kup_units": ["a", unit], "kup_on_unit_failure": "fall_back"})
+
+
+@pytest.mark.parametrize(
+    ("unit", "says"),
+    [
+        (5, "has the element 5"),
+        ("", "has the element ''"),
+        (" ", "has the element ' '"),
+        ({}, "has the element {}"),
+        ({"name": ""}, "has the element {'name': ''}"),
+        ({"on_failure": "stop"}, "expected the name of a service, or a dictionary with it as 'name'"),
+        (
+            {"name": "b", "on_fail": "stop"},
+            "kup_units has for b the key 'on_fail', expected 'name' and 'on_failure' only",
+        ),
+        (
+            {"name": "b", "on_failure": "ignore"},
+            "on_failure of b in kup_units is 'ignore', expected one of fall_back, continue, stop.",
+        ),
+        ({"name": "b", "on_failure": None}, "on_failure of b in kup_units is None"),
+        ({"name": "b", "on_failure": ["stop"]}, "on_failure of b in kup_units is ['stop']"),
+        ({"name": "a.service"}, "names a.service more than once"),
+    ],
+)
+def test_what_is_no_service_is_refused(unit, says):
+    assert says in refusal(kup_units=["a", unit])
+
+
+def test_an_unknown_policy_is_refused():
+    assert refusal(kup_on_unit_failure="ignore") == (
+        "kup_on_unit_failure is 'ignore', expected one of fall_back, continue, stop."
+    )
+
+
+@pytest.mark.parametrize(
+    ("variables", "says"),
+    [
+        ({"kup_units": []}, "node2: kup_units is [], expected"),
+        ({"kup_units": [{"name": "b", "on_failure": 1}]}, "node2: on_failure of b in kup_units is 1"),
+        ({"kup_on_unit_failure": "x"}, "node2: kup_on_unit_failure is 'x'"),
+    ],
+)
+def test_each_host_s_own_value_is_checked(variables, says):
+    with pytest.raises(KupError) as caught:
+        _plan.check_policies(variables, "node2: ")
+    assert str(caught.value).startswith(says)
+
+
+def test_a_host_without_values_of_its_own_has_the_default():
+    _plan.check_policies({}, "node2: ")

@@ -38,6 +38,8 @@ def test_a_row_keeps_what_a_later_call_does_not_mention():
         (["under_way"], "running"),
         (["committed", "fell_back"], "partial"),
         (["fell_back"], "stopped"),
+        (["partial"], "stopped"),
+        (["committed", "partial"], "partial"),
         (["fell_back", "pending"], "stopped"),
         (["committed", "lost", "untouched"], "stopped"),
         (["committed", "untouched"], "stopped"),

@@ -105,7 +105,16 @@ def test_a_role_gives_its_module_every_option(role, tasks, module):
 
 
 def test_the_record_keeps_every_setting_of_the_switch():
-    unrecorded = {"kernel", "units", "engine", "images_dir", "initramfs", "ppp_disk_checkpoint"}
+    unrecorded = {
+        "kernel",
+        "units",
+        "on_unit_failure",
+        "unit_policies",
+        "engine",
+        "images_dir",
+        "initramfs",
+        "ppp_disk_checkpoint",
+    }
     assert set(_controller.specification(kup_stage.DOCUMENTATION)) - unrecorded == set(kup_stage.RECORDED)
     assert {name.upper() for name in kup_stage.RECORDED} <= set(record._KEYS)
 
@@ -116,4 +125,11 @@ def test_the_plan_checks_every_number():
     task = next(task for task in load("roles/kup/tasks/main.yml") if "kup.fleet.kup_plan" in task)
     given = task["kup.fleet.kup_plan"]["variables"]
     assert given == {name: f"{{{{ {name} }}}}" for name in given}
-    assert numbers | {"kup_freeze_target", "kup_engine", "kup_kernel", "kup_units", "kup_batches"} == set(given)
+    assert numbers | {
+        "kup_freeze_target",
+        "kup_engine",
+        "kup_on_unit_failure",
+        "kup_kernel",
+        "kup_units",
+        "kup_batches",
+    } == set(given)

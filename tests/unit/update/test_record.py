@@ -177,3 +177,28 @@ def test_which_units_end_the_rollout(failed, fresh, stopped_by):
     assert plain["policies"] == {"a.service": "stop", "b.service": "continue"}
     assert plain["stopped_by"] == stopped_by
     assert (plain["failed_units"], plain["fresh_units"]) == (failed.split(), fresh.split())
+
+
+def test_only_policies_that_differ_from_the_default_are_kept():
+    units = ["a.service", "b.service", "c.service"]
+    assert records.policies(units, "fall_back", {}) == ""
+    assert records.policies(units, "fall_back", {"b.service": "continue"}) == "b.service=continue"
+    assert records.policies(units, "stop", {"b.service": "fall_back"}) == "a.service=stop c.service=stop"
+
+
+@pytest.mark.parametrize(
+    ("general", "single", "says"),
+    [
+        ("ignore", {}, "on_failure of a.service is 'ignore', expected one of fall_back, continue, stop."),
+        ("stop", {"a.service": "ignore"}, "on_failure of a.service is 'ignore'"),
+        (
+            "stop",
+            {"x.service": "stop"},
+            "A policy is given for x.service, which is not updated, expected one of a.service.",
+        ),
+    ],
+)
+def test_a_policy_that_there_is_not_is_refused(general, single, says):
+    with pytest.raises(KupError) as caught:
+        records.policies(["a.service"], general, single)
+    assert str(caught.value).startswith(says)
