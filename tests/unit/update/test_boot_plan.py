@@ -79,7 +79,17 @@ def files(folder):
 def test_all_files_of_a_plan(write):
     plan = write()
     assert files(plan) == {
-        *("frames", "resources", "notifications", "links", "addresses", "routes", "network-lock.nft", "last-pid", "processes"),
+        *(
+            "frames",
+            "resources",
+            "notifications",
+            "links",
+            "addresses",
+            "routes",
+            "network-lock.nft",
+            "last-pid",
+            "processes",
+        ),
         "nonlocal-bind",
         *("packets.nft", "filter/rules.nft", "lock-owner/table.nft", "lock-owner/commands", "lock-owner/answers"),
         *("overcommit", "environment/1-sysctls.plan", "environment/contents/1"),
