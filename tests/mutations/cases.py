@@ -239,10 +239,10 @@ CASES = (
         ":",
     ),
     Mutation(
-        "files/node/boot/restore-unit",
+        "files/node/lib/fresh.sh",
         "packets flow after the first of several units",
-        '[ -e "$run/$other.restored" ] || return 1',
-        '[ -e "$run/$other.restored" ] || :',
+        'settled "$other" || return 1',
+        'settled "$other" || :',
     ),
     Mutation(
         "files/node/boot/restore-unit",
@@ -263,7 +263,7 @@ CASES = (
         "until :; do",
     ),
     Mutation(
-        "files/node/boot/restore-unit",
+        "files/node/boot/let-go.sh",
         "trees run before their frames are sealed",
         '"$lib/paged" seal >/dev/null ||',
         "true ||",
@@ -307,8 +307,8 @@ CASES = (
     Mutation(
         "files/node/boot/restore-done",
         "a way back to the same kernel begins probation",
-        "if goes_forward; then",
-        'if [ "$running" = "$KERNEL_NEW" ]; then',
+        "! goes_forward || next=probation",
+        '[ "$running" != "$KERNEL_NEW" ] || next=probation',
     ),
     Mutation(
         "files/node/boot/restore-done",

@@ -45,15 +45,12 @@ describe_error() {
 # cure MESSAGE: print what helps against a well-known error, or nothing
 cure() {
 	case $1 in
-	*'Cannot allocate memory'*)
-		echo 'the kernel refused to promise that much memory: set vm.overcommit_memory=1 in /etc/sysctl.d, or give the node more memory'
-		;;
+	*'Cannot allocate memory'*) echo 'no memory was left for it: give the node, or the slice of the unit, more memory' ;;
 	*bind*'No such file or directory'*)
 		echo 'the directory of this socket was not there in the early boot: name it in RuntimeDirectory= of the unit'
 		;;
 	*bind*'Cannot assign requested address'*) echo 'no interface had this address when the unit was restored' ;;
 	*'Address already in use'*) echo 'another program of this boot has taken this address: order it after the unit' ;;
-	*ns_last_pid*) echo 'the process id is above kernel.pid_max of this boot: set it in /etc/sysctl.d as it was before the switch' ;;
 	*fork*'File exists'*) echo 'another program of this boot has taken this process id' ;;
 	*'bad size'* | *'bad mode'* | *'bad build-ID'* | *'Build-ID'*) echo 'this file is not what it was at the checkpoint: keep it as it is until the update is committed' ;;
 	*'No such file or directory'*) echo 'this file was removed after the checkpoint, or its file system was not mounted' ;;

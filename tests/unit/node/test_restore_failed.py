@@ -406,8 +406,8 @@ def test_the_node_s_settings_are_its_own_again(node):
         ),
         (
             "pie: 99: Error (criu/pie/restorer.c:7): Unable to map ANON_VMA: Cannot allocate memory\n",
-            "process 99: Unable to map ANON_VMA: Cannot allocate memory (criu/pie/restorer.c:7); the kernel refused to promise "
-            "that much memory: set vm.overcommit_memory=1 in /etc/sysctl.d, or give the node more memory",
+            "process 99: Unable to map ANON_VMA: Cannot allocate memory (criu/pie/restorer.c:7); no memory was left "
+            "for it: give the node, or the slice of the unit, more memory",
         ),
         (
             "(00.1) Warn (criu/x.c:1): nothing\n",
