@@ -30,7 +30,14 @@ def arguments():
         "--way", choices=("update", "fallback", "panic"), default="update",
         help="fallback: an update, then the way back (default: %(default)s)",
     )  # fmt: skip
-    parser.add_argument("--only", nargs="+", metavar="NAME", choices=names(), help="these cases, recorded or not")
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        metavar="NAME",
+        type=lambda name: name.replace("_", "-"),
+        choices=names(),
+        help="these cases, recorded or not",
+    )
     parser.add_argument(
         "--slice", type=float, default=28, metavar="MINUTES", help="no update begins later (default: %(default)s)"
     )

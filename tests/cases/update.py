@@ -13,7 +13,7 @@ from lab.rollout import Rollout, read_report
 HERE = "../tests/cases"
 NOTHING = {name: [] for name in ("kup_gate_ports", "kup_gate_numbers", "kup_gate_commands")}
 # An emulated processor starts and restores twenty Python programs, one after the other.
-PATIENT = {"kup_restore_timeout": 600, "kup_switch_timeout": 1500, "kup_commit_timeout": 1500}
+PATIENT = {"kup_restore_timeout": 240, "kup_switch_timeout": 600, "kup_commit_timeout": 900}
 # How an update ends that was good, by way.
 GOOD = {"update": "committed", "fallback": "fell_back", "panic": "fell_back"}
 
