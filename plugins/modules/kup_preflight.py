@@ -186,6 +186,11 @@ units:
       description: Number of its sockets that have a peer.
       type: int
       returned: if the unit is active
+    mounts:
+      description: File systems, by their places, that its restore waits for.
+      type: list
+      elements: str
+      returned: if the unit is active
     problems:
       description: What stands in the way, a sentence each.
       type: list

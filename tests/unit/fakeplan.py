@@ -78,6 +78,7 @@ def write(
     interval="10",
     plain=True,
     lost=(),
+    mounts=(),
     name="cache.service",
     **unit_values,
 ):
@@ -86,6 +87,7 @@ def write(
     monkeypatch.setattr(boot_plan, "BOOT", str(root / "boot"))
     monkeypatch.setattr(boot_plan.network, "Reach", Reach)
     monkeypatch.setattr(boot_plan.network, "links", lambda names: ([], plain))
+    monkeypatch.setattr(boot_plan.mounts, "of_unit", lambda unit: list(mounts) if unit.name == "store.service" else [])
     monkeypatch.setattr(
         boot_plan.packet_filter, "record", lambda: packet_filter.Filter({"rules.nft": "table ip a {\n}\n"}, list(lost))
     )

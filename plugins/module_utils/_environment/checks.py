@@ -6,7 +6,13 @@
 
 from __future__ import annotations
 
+import re
+
 from .._blocker import check
+
+_COMPOSED = ("overlay", "aufs", "autofs")
+#: Characters that would be another word, or another path, in a unit file.
+UNFIT = re.compile(r"[\s%$\"'\\]")
 
 
 @check
@@ -24,3 +30,71 @@ def packet_filter(lost, said):
             f"cannot be loaded before there are interfaces: {said}",
             "write it without devices: rules by iifname and oifname, no chains of the family netdev, no flowtables",
         )
+
+
+@check
+def root_locked(volume):
+    """The root file system, or /usr, is encrypted, and the next boot would ask for a passphrase."""
+    if volume:
+        yield (
+            f"The root file system's encrypted volume {volume}",
+            "would ask for its passphrase in the next boot",
+            "have the boot open it by itself (a key file, or tpm2-device= in /etc/crypttab)",
+        )
+
+
+@check
+def mount_kind(mount):
+    """A process uses a file system that a boot cannot mount without more: an overlay, FUSE or an automount point."""
+    if mount.kind in _COMPOSED or mount.kind.startswith("fuse"):
+        yield _about(
+            mount, f"is of the kind {mount.kind}, which is not carried over", "keep its files on another file system"
+        )
+
+
+@check
+def mount_by_hand(mount):
+    """A process uses a file system that the next boot would not mount."""
+    if not mount.made:
+        yield _about(
+            mount,
+            "would be missing in the next boot: no line of /etc/fstab and no unit mounts it",
+            "write one, and run 'systemctl daemon-reload'",
+        )
+
+
+@check
+def mount_other(mount):
+    """A process uses a file system in whose place the next boot would mount another one."""
+    if mount.other:
+        yield _about(
+            mount, f"would be another one in the next boot: /etc/fstab or a unit names {mount.other}", "correct it"
+        )
+
+
+@check
+def mount_locked(mount):
+    """A process uses an encrypted file system for which the next boot would ask for a passphrase."""
+    if mount.locked:
+        yield _about(
+            mount,
+            f"is on the encrypted volume {mount.locked}, which would ask for its passphrase in the next boot",
+            "have the boot open it by itself (a key file, or tpm2-device= in /etc/crypttab)",
+        )
+
+
+@check
+def mount_name(mount):
+    """A process uses a file system whose place has blanks, quotes, backslashes, % or $ in its name."""
+    if UNFIT.search(mount.place):
+        yield _about(
+            mount, "has a name that units of the next boot cannot pass on", "mount it in a place with a plain name"
+        )
+
+
+def _about(mount, why, cure):
+    return f"the file system {mount.place} ({mount.source})", why, cure
+
+
+#: The first that applies to a mount tells.
+MOUNT_CHECKS = (mount_kind, mount_by_hand, mount_other, mount_locked, mount_name)

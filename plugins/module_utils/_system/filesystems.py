@@ -48,7 +48,7 @@ def why_lost(path):
     found = of(path)
     if found.kind in _VOLATILE or found.source.startswith(_VOLATILE_DEVICES):
         return f"on {found.kind} ({found.source}), which a kernel switch does not survive or does not have early in the boot"
-    if found.place != "/" and not _mounted_by_boot(found.place):
+    if found.place != "/" and not mounted_by_boot(found.place):
         return f"below {found.place}, which the next boot would not have: no line of /etc/fstab and no unit mounts it"
     return ""
 
@@ -58,7 +58,13 @@ def in_memory(path):
     return of(path).source.startswith("/dev/pmem")
 
 
-def _mounted_by_boot(place):
-    name = run(["systemd-escape", "--path", "--suffix=mount", place]).stdout.strip()
+def mounted_by_boot(place):
+    """Whether the next boot mounts a file system here."""
     # systemd makes a unit for any mount there is; those of the next boot come from a file.
-    return bool(show(name, "FragmentPath")["FragmentPath"])
+    return bool(mount_file(place))
+
+
+def mount_file(place):
+    """The file of the unit that mounts a file system here; empty for none."""
+    name = run(["systemd-escape", "--path", "--suffix=mount", "--", place]).stdout.strip()
+    return show(name, "FragmentPath")["FragmentPath"]

@@ -39,9 +39,9 @@ from __future__ import annotations
 import os
 import shutil
 
-from .._blocker import Blocked
+from .._blocker import Blocked, about, first_of
 from .._environment import checks as environment_checks
-from .._environment import packet_filter, sysctls
+from .._environment import mounts, packet_filter, sysctls
 from .._environment.plan import Plans
 from .._files import as_bytes, make_directory, read_text
 from .._paths import BOOT
@@ -86,7 +86,7 @@ class Plan:
         self._reach.look(sockets)
         self._interfaces = self._reach.interfaces()
         network_is_ours = self._put_links()
-        boot_units.write(self.directory, checkpoints, record, network_is_ours)
+        boot_units.write(self.directory, checkpoints, record, network_is_ours, _mounts(checkpoints))
 
     def complete(self, sockets, threads):
         """Write the rest, while everything is frozen.
@@ -137,6 +137,21 @@ class Plan:
         path = f"{self.directory}/{name}"
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
             stream.write(as_bytes(text))
+
+
+def _mounts(checkpoints):
+    """Places of the file systems that each unit waits for: dict unit → list.
+
+    :raises Blocked: the next boot would not have one of them.
+    """
+    found = {}
+    for checkpoint in checkpoints:
+        used = mounts.of_unit(checkpoint.unit)
+        refused = [each for mount in used for each in first_of(environment_checks.MOUNT_CHECKS, mount)]
+        if refused:
+            raise Blocked(about(refused, unit=checkpoint.unit.name))
+        found[checkpoint.unit.name] = [mount.place for mount in used]
+    return found
 
 
 def _resources(unit):

@@ -47,12 +47,13 @@ _OF_THIS_BOOT = re.compile(r"/run/systemd/(transient|system\.control|system)/.+"
 _NEEDED = ("systemd-remount-fs.service", "local-fs.target", "local-fs-pre.target", "swap.target")
 
 
-def write(directory, checkpoints, record, network_is_ours):
+def write(directory, checkpoints, record, network_is_ours, mounts):
     """Write all units of the boot plan in ``directory``.
 
     :param checkpoints: one of each unit, as the engine makes them.
     :param record: the `Record`, for the time limits of the restore and the commit.
     :param network_is_ours: the early boot brings up all interfaces of the saved connections.
+    :param mounts: dict unit → places of the file systems that it uses; they wait for udev, so it cannot come before that.
     """
     restore, pages, probation = (_Folder(f"{directory}/{name}") for name in ("restore", "pages", "probation"))
     others = _early_units()
@@ -60,9 +61,10 @@ def write(directory, checkpoints, record, network_is_ours):
     for checkpoint in checkpoints:
         for name, text in checkpoint.services().items():
             pages.put(name, text)
-        _restored(restore, checkpoint, record["RESTORE_TIMEOUT"])
+        needed = mounts.get(checkpoint.unit.name, [])
+        _restored(restore, checkpoint, record["RESTORE_TIMEOUT"], needed)
         _keep(f"{directory}/systemd", checkpoint.unit)
-        if network_is_ours and _on_root(os.path.dirname(checkpoint.directory)):
+        if network_is_ours and not needed and _on_root(os.path.dirname(checkpoint.directory)):
             _ahead(_Folder(f"{directory}/ahead"), checkpoint.unit.name, others)
     units = " ".join(checkpoint.unit.name for checkpoint in checkpoints)
     restore.put(
@@ -120,7 +122,7 @@ def _early(folder, others):
     folder.put("kup-early.service", text, _SYSINIT)
 
 
-def _restored(folder, checkpoint, timeout):
+def _restored(folder, checkpoint, timeout, mounts):
     unit = checkpoint.unit
     pidfile = f"{RUN}/{unit.name}.pid"
     text = render(
@@ -131,6 +133,7 @@ def _restored(folder, checkpoint, timeout):
         RESTORE_TIMEOUT=timeout,
         SERVICES=" ".join(checkpoint.services()),
         IMAGES=checkpoint.directory,
+        MOUNTS=" ".join(mounts),
         HEAVIEST=HEAVIEST,
         NOTIFY_ACCESS=unit.properties["NotifyAccess"],
     )

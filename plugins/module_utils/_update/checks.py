@@ -6,12 +6,8 @@
 
 from __future__ import annotations
 
-import re
-
 from .._blocker import check
-
-#: Characters that would be another word, or another path, in a unit file.
-UNFIT = re.compile(r"[\s%$\"'\\]")
+from .._environment.checks import UNFIT
 
 #: What the engine writes is estimated; the rest is for what the applications allocate meanwhile.
 IMAGES_FACTOR = 1.3

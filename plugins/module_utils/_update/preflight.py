@@ -24,7 +24,7 @@ from .._criu import support
 from .._criu.checks import criu_check, criu_kernel
 from .._engines import registry
 from .._environment import checks as environment_checks
-from .._environment import packet_filter, sysctls
+from .._environment import mounts, packet_filter, sysctls
 from .._errors import KupError
 from .._system import processes
 from .._system.units import Unit, full_names
@@ -148,10 +148,11 @@ def _of_engine(engine, images, judged):
 
 def _of_environment():
     """Blockers of what the next boot would not have of the node."""
-    if not shutil.which("nft"):  # nothing can be told yet
-        return []
+    locked = environment_checks.root_locked(mounts.locked_root())
+    if not shutil.which("nft"):  # nothing can be told yet of packets
+        return locked
     recorded = packet_filter.record()
-    return environment_checks.packet_filter(recorded.lost, packet_filter.why_not_loadable(recorded))
+    return locked + environment_checks.packet_filter(recorded.lost, packet_filter.why_not_loadable(recorded))
 
 
 @dataclass(frozen=True)
@@ -177,8 +178,11 @@ def _judge(unit, carried=frozenset()):
     blockers = about(first_of(checks.UNIT_CHECKS, unit), unit=unit.name)
     if not blockers:
         findings = support.examine(unit, carried)
-        blockers = findings.blockers
+        used = mounts.of_unit(unit)
+        refused = [each for mount in used for each in first_of(environment_checks.MOUNT_CHECKS, mount)]
+        blockers = findings.blockers + about(refused, unit=unit.name)
         verdict["movable"] = not blockers
+        verdict["mounts"] = [mount.place for mount in used]
         verdict["connections"] = len([socket for socket in findings.sockets if socket.connected])
     verdict["problems"] = sentences(blockers)
     verdict["details"] = [blocker.as_dict() for blocker in blockers]

@@ -1,10 +1,12 @@
 """The boot plan: which files it has, and what of a unit's own text is in force while it is restored."""
 
+import dataclasses
 import os
 
 import fakeplan
 import pytest
 
+from ansible_collections.kup.fleet.plugins.module_utils._environment import mounts
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._system import unit_templates
 from ansible_collections.kup.fleet.plugins.module_utils._update import boot_units
@@ -129,6 +131,24 @@ def test_the_filter_and_the_network_lock_are_one_transaction(write):
     assert (plan / "filter/rules.nft").read_text() == "table ip a {\n}\n"
     assert "flags owner" in (plan / "lock-owner/table.nft").read_text()
     assert (plan / "lock-owner/commands").is_fifo()
+
+
+DISK = mounts.Mount("/srv", "ext4", "/dev/sdb1", True, "", "")
+
+
+def test_a_unit_waits_for_its_file_systems_and_not_ahead_of_udev(write):
+    plan = write(mounts=[DISK])
+    needed = [line for line in lines(plan / "restore/store.service.d/zz-kup-restore.conf") if "MountsFor" in line]
+    assert needed == ["RequiresMountsFor=/var/lib/kup/images/update/1-store.service /var/lib /usr /srv"]
+    assert "/srv" not in (plan / "restore/cache.service.d/zz-kup-restore.conf").read_text()
+    assert os.listdir(plan / "ahead") == ["cache.service.d"]
+
+
+def test_without_its_file_systems_there_is_no_plan(write):
+    with pytest.raises(
+        KupError, match=r"store\.service: the file system /srv \(/dev/sdb1\) would be missing in the next boot"
+    ):
+        write(mounts=[dataclasses.replace(DISK, made=False)])
 
 
 def test_without_the_whole_filter_there_is_no_plan(write):

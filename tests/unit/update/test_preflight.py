@@ -59,6 +59,8 @@ def fit(monkeypatch):
         filter=preflight.packet_filter.Filter(),
         filter_said="",
         drift={},
+        mounts=[],
+        locked="",
     )
     monkeypatch.setattr(preflight, "Unit", Unit)
     monkeypatch.setattr(preflight.sysctls, "collect", lambda: {"vm/swappiness": "1"})
@@ -92,6 +94,8 @@ def fit(monkeypatch):
         return parts.choice
 
     monkeypatch.setattr(preflight.registry, "choose", choose)
+    monkeypatch.setattr(preflight.mounts, "of_unit", lambda unit: parts.mounts)
+    monkeypatch.setattr(preflight.mounts, "locked_root", lambda: parts.locked)
     monkeypatch.setattr(preflight.packet_filter, "record", lambda: parts.filter)
     monkeypatch.setattr(preflight.packet_filter, "why_not_loadable", lambda recorded: parts.filter_said)
     return parts
@@ -109,6 +113,21 @@ def codes(verdict):
 def test_without_a_unit_there_is_nothing_to_judge(fit):
     with pytest.raises(KupError, match="kup_units is empty on this node"):
         preflight.examine("7.2", [], "/srv/images", "auto", "", "run")
+
+
+def test_file_systems_that_a_restore_waits_for(fit):
+    fit.mounts = [preflight.mounts.Mount("/srv", "ext4", "/dev/sdb1", True, "", "")]
+    verdict = examine()
+    assert codes(verdict) == []
+    assert verdict["units"][0]["mounts"] == ["/srv"]
+
+
+def test_file_systems_that_the_next_boot_would_not_have(fit):
+    fit.mounts = [preflight.mounts.Mount("/srv", "ext4", "/dev/sdb1", False, "", "")]
+    fit.locked = "root_crypt"
+    verdict = examine()
+    assert codes(verdict) == ["mount-by-hand", "root-locked"]
+    assert verdict["units"][0]["movable"] is False
 
 
 def test_a_packet_filter_that_cannot_be_loaded_early(fit):
