@@ -72,14 +72,20 @@ class Tables:
     """
 
     def __init__(self):
-        self._rows, self._ends = {}, {}
+        self._rows, self._sockets, self._ends = {}, {}, {}
 
     def of(self, process):
         """Sockets of `Process` ``process`` in its own network namespace: list of `Socket`."""
-        rows = self._of_namespace(process)
         texts = [target[8:-1] for _number, target in process.descriptors() if target.startswith("socket:[")]
-        # Several descriptors may be the same socket.
-        return [Socket(table, row) for inode in dict.fromkeys(texts) for table, row in rows.get(inode, ())]
+        # Several descriptors may be the same socket, and processes share sockets.
+        namespace = process.namespace("net")
+        return [found for inode in dict.fromkeys(texts) for found in self._parsed(namespace, process, inode)]
+
+    def _parsed(self, namespace, process, inode):
+        if (namespace, inode) not in self._sockets:
+            rows = self._of_namespace(process).get(inode, ())
+            self._sockets[namespace, inode] = [Socket(table, row) for table, row in rows]
+        return self._sockets[namespace, inode]
 
     def other_end(self, process, connection):
         """Inode of the socket of this namespace that the TCP `Socket` ``connection`` of ``process`` leads to; 0: no process has it."""

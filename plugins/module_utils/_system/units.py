@@ -76,7 +76,8 @@ def full_names(names):
 def show(name, *properties):
     """Properties of a unit: dict of text, with an empty text for what systemd does not tell."""
     done = run(["systemctl", "show", f"--property={','.join(properties)}", "--", name])
-    found = dict(line.partition("=")[::2] for line in done.stdout.splitlines())
+    # Only "\n" ends a line: a service may have U+2028 and the like in its status text, and another property behind it.
+    found = dict(line.partition("=")[::2] for line in done.stdout.split("\n"))
     return {key: found.get(key, "") for key in properties}
 
 

@@ -1,5 +1,7 @@
 """A unit: its names, files and sockets as systemd tells them, and its cgroup freezer."""
 
+import types
+
 import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
@@ -96,3 +98,12 @@ def test_sockets_that_listen_now_or_in_the_next_boot(monkeypatch):
     }
     found = described(monkeypatch, listening, TriggeredBy="a.socket b.socket c.socket a.timer")
     assert found.listening_for == ["a.socket", "b.socket"]
+
+
+@pytest.mark.parametrize(
+    "status", ["a\u2028MainPID=1", "a\x0cMainPID=1", "a\rMainPID=1", "a\x85MainPID=1", "MainPID=1"]
+)
+def test_a_service_cannot_choose_another_property_by_its_status(monkeypatch, status):
+    said = f"MainPID=7\nStatusText={status}\nType=notify\n"
+    monkeypatch.setattr(units, "run", lambda argv: types.SimpleNamespace(stdout=said))
+    assert units.show("a.service", "MainPID", "StatusText", "Id") == {"MainPID": "7", "StatusText": status, "Id": ""}
