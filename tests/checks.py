@@ -24,7 +24,7 @@ REPO = Path(__file__).resolve().parent.parent
 PARTS = ("lint", "unit", "package", "vm")
 SLOW_STEPS = 20
 # Run by their names only: together they would take half an hour more. update-12 drains, too, with the oldest CRIU.
-ON_REQUEST = ("drain", "frames")
+ON_REQUEST = ("drain", "frames", "unitfail")
 
 # A sample of `make torture`, another one each time.
 FAULTS, FAULTS_COUNT = "faults", 3
