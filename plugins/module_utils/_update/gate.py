@@ -130,7 +130,7 @@ def _unit(name):
         return [f"{unit.name} ended after its restore and was started anew: its state in memory is lost."]
     found = record.load()
     if found["PHASE"] == "probation" and unit.name in found.fresh_units and not may_be_fresh(found, unit.name):
-        return [f"{unit.name} was started without its state: {found['REASON']}"]
+        return [f"{unit.name} was started fresh: {found['REASON']}"]
     if unit.main_pid not in [process.pid for process in unit.processes]:
         return [f"{unit.name} has main process {unit.main_pid}, which is not in its control group {unit.cgroup}."]
     return []

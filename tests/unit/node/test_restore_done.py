@@ -321,7 +321,7 @@ def test_what_is_lost_is_recorded_and_started_fresh(node, running, phase, after,
     record = made.load()
     assert (record["PHASE"], record["DATA"]) == (after, "partial")
     assert record.fresh_units == record.failed_units == [UNIT]
-    assert record["REASON"] == f"{reason}started without its state on {running}: {UNIT}: it's gone"
+    assert record["REASON"] == f"{reason}started fresh on {running}: {UNIT}: it's gone"
     reload = made.calls.index("systemctl daemon-reload")
     assert made.calls[reload + 1 : reload + 3] == [
         f"systemctl reset-failed {UNIT}",

@@ -250,7 +250,7 @@ def test_a_unit_whose_main_process_is_elsewhere(unit):
 def test_a_unit_that_was_started_fresh(unit, monkeypatch, phase, policies, passes):
     found = record.Record(PHASE=phase, FRESH_UNITS="cache.service", ON_FAILURE=policies, REASON="its file is gone")
     monkeypatch.setattr(gate.record, "load", lambda: found)
-    assert failures_of_unit() == ([] if passes else ["cache.service was started without its state: its file is gone"])
+    assert failures_of_unit() == ([] if passes else ["cache.service was started fresh: its file is gone"])
 
 
 def test_a_unit_that_this_boot_started_fresh_was_not_started_anew(tmp_path, monkeypatch):
