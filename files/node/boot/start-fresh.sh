@@ -18,7 +18,7 @@ settle_trees() {
 # drop_pending: only a unit that runs gets the rest of its lazy pages
 drop_pending() {
 	for unit in $UNITS; do
-		[ -e "$run/$unit.restored" ] || rm -f "$run/$unit.pending"
+		[ -e "$run/$unit.restored" ] || drop_pages "$unit"
 	done
 }
 

@@ -9,7 +9,7 @@
 # systemd calls boot/restore-failed, which does the rest; UNIT is started when all others are restored.
 start_fresh_because() {
 	note_cause "$1" "$2"
-	rm -f "$run/$1.restored" "$run/$1.pending"
+	rm -f "$run/$1.restored"
 	: >"$run/$1.fresh"
 }
 

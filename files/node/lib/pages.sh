@@ -10,3 +10,10 @@ pages_pending() {
 	done
 	return 1
 }
+
+# drop_pages UNIT: bring in no memory of UNIT any more; its page daemon may wait for a restore that does not come. Without the file systemd
+# does not start it again.
+drop_pages() {
+	rm -f "$run/$1.pending"
+	systemctl kill --signal=SIGKILL "kup-paged-$1.service" 2>/dev/null || :
+}

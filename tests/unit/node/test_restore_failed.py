@@ -26,7 +26,8 @@ def failing(node, failed="no.service", **values):
 
 def acts(made):
     """Calls of systemctl that change something."""
-    return [call for call in made.called("systemctl") if " show " not in call and " is-failed " not in call]
+    looks = (" show ", " is-failed ", " kup-paged-")
+    return [call for call in made.called("systemctl") if not any(look in call for look in looks)]
 
 
 def log(made, unit, text):
@@ -136,6 +137,8 @@ def test_the_last_unit_to_fail_lets_the_others_go_on(node, stopped, runs, values
     lose(made)
     assert made.marked(f"{UNIT}.fresh")
     assert not made.marked(f"{UNIT}.pending")
+    # Its page daemon waits for nobody any more.
+    assert made.called("systemctl kill") == [f"systemctl kill --signal=SIGKILL kup-paged-{UNIT}.service"]
     assert made.marked(f"{OTHER}.pending")
     assert (made.root / "run/kup/open").is_symlink()
     assert made.marked("rest")
