@@ -18,12 +18,15 @@ NOT_TESTED = (
 UNKNOWN = "unknown"
 
 
-def commit():
-    """Return the commit of this tree, abbreviated, with "-dirty" where tested files differ from it; "unknown" without git."""
-    head = _git("rev-parse", "--short=12", "HEAD")
+def commit(tested=(".", *NOT_TESTED)):
+    """Return the last commit of this tree that changed a TESTED file, abbreviated, with "-dirty" where one differs from it; "unknown"
+    without git. Of the whole tree it is the last commit.
+    """
+    paths = () if tested[0] == "." else ("--", *tested)
+    head = _git("log", "-1", "--abbrev=12", "--format=%h", *paths)
     if head.returncode:
         return UNKNOWN
-    clean = _git("diff", "--quiet", "HEAD", "--", ".", *NOT_TESTED).returncode == 0
+    clean = _git("diff", "--quiet", "HEAD", "--", *tested).returncode == 0
     return head.stdout.strip() + ("" if clean else "-dirty")
 
 

@@ -19,9 +19,10 @@ def result(case, way, outcome):
         return "lost", seen["differences"][0]
     ended = "" if outcome.phase == GOOD[way] else f"the update ended as {outcome.phase}: {outcome.reason}"
     if not seen["same"]:
-        if case.FRESH and "fresh" in outcome.reason and _names(case, outcome.reason):
+        if case.FRESH and case.unit in outcome.fresh:
             return "right", f"it started fresh, and the record says so: {outcome.reason}"
-        return "lost", "its memory is lost" + (f"; {ended}" if ended else "")
+        said = f": {outcome.reason}" if not ended and _names(case, outcome.reason) else ""
+        return "lost", f"its memory is lost{said}" + (f"; {ended}" if ended else "")
     differences = list(seen["differences"])
     if outcome.answered.get(case.name):
         differences.append(

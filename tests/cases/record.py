@@ -7,11 +7,14 @@ from lab import results
 from lab.paths import REPO
 
 ROWS = REPO / "docs" / "cases.json"
+# What a result depends on.
+COLLECTION = ("files", "plugins", "playbooks", "roles")
 BEFORE = pathlib.Path(__file__).resolve().parent / "before.json"
 
 
 def commit():
-    return results.commit()
+    """Return the last commit that changed the collection, with "-dirty" where its files differ from it."""
+    return results.commit(COLLECTION)
 
 
 def read(path=ROWS):

@@ -25,6 +25,8 @@ class Outcome:
     #: Of the record; "refused" where the update never began to switch.
     phase: str
     reason: str = ""
+    #: Units that the record says were started fresh
+    fresh: list = field(default_factory=list)
     #: {case: {"answers", "same", "differences"}}, as guest/node.py judges it
     seen: dict = field(default_factory=dict)
     #: {case: how often a client outside was answered}
@@ -45,6 +47,8 @@ class Carrier:
             "kup_report_dir": str(self._out / "report"),
             **NOTHING,
             **PATIENT,
+            # One that cannot be restored must not keep the others from being judged.
+            **({"kup_on_unit_failure": "continue"} if len(cases) > 1 else {}),
         }
 
     def refusals(self, cases):
@@ -73,7 +77,7 @@ class Carrier:
         if said.get("result") == "failed" and phase not in ("failed", "fell_back", "aborted", "committed"):
             phase, reason = "refused", said.get("reason", "")
         say(f"{way}: {phase}{': ' if reason else ''}{reason}")
-        return Outcome(phase, reason, found["cases"], answered)
+        return Outcome(phase, reason, found["fresh"], found["cases"], answered)
 
     def _there(self, cases, more):
         variables = {**self._variables(cases), **more}

@@ -1,7 +1,7 @@
 """On a node: node.py start|judge CASE...; prints JSON.
 
 start: install the cases, start their units, and note what is observed: {case: what is wrong with it, or null}
-judge: {"phase", "reason", "kernel", "cases": {case: {"answers", "same", "differences"}}}
+judge: {"phase", "reason", "fresh", "kernel", "cases": {case: {"answers", "same", "differences"}}}
 """
 
 import json
@@ -86,7 +86,11 @@ def judge(case, until):
 def record():
     text = RECORD.read_text(encoding="utf-8", errors="replace") if RECORD.exists() else ""
     fields = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
-    return {"phase": fields.get("PHASE", ""), "reason": fields.get("REASON", "")}
+    return {
+        "phase": fields.get("PHASE", ""),
+        "reason": fields.get("REASON", "").strip("'"),
+        "fresh": fields.get("FRESH_UNITS", "").strip("'").split(),
+    }
 
 
 def main():

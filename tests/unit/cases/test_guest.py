@@ -1,6 +1,7 @@
 """What runs on the node: the programs' answers, and their comparison."""
 
 import json
+import socket
 import sys
 import threading
 
@@ -54,16 +55,18 @@ def test_a_program_that_nobody_reaches_does_not_answer(judged, monkeypatch):
 
 def test_the_record_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr(node, "RECORD", tmp_path / "record")
-    assert node.record() == {"phase": "", "reason": ""}
-    (tmp_path / "record").write_bytes(b"PHASE=failed\nREASON=a=b \xe9\n")
-    assert node.record() == {"phase": "failed", "reason": "a=b \ufffd"}
+    assert node.record() == {"phase": "", "reason": "", "fresh": []}
+    (tmp_path / "record").write_bytes(b"PHASE=failed\nREASON='a=b \xe9'\nFRESH_UNITS='a.service b.service'\n")
+    assert node.record() == {"phase": "failed", "reason": "a=b \ufffd", "fresh": ["a.service", "b.service"]}
 
 
 def test_a_program_answers_with_its_token():
-    threading.Thread(target=service.serve, args=(5199, lambda: {"a": 1}), daemon=True).start()
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port = found.getsockname()[1]
+    threading.Thread(target=service.serve, args=(port, lambda: {"a": 1}), daemon=True).start()
     for _ in range(50):
         try:
-            answer = service.ask(5199)
+            answer = service.ask(port)
             break
         except ConnectionRefusedError:
             node.time.sleep(0.1)

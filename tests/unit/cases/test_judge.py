@@ -19,8 +19,10 @@ def case(name, **more):
 ONE, TWO, THREE = case("one"), case("one-two"), case("three")
 
 
-def outcome(phase, reason="", answered=None, **seen):
-    return Outcome(phase, reason, {name.replace("_", "-"): found for name, found in seen.items()}, answered or {})
+def outcome(phase, reason="", answered=None, fresh=(), **seen):
+    return Outcome(
+        phase, reason, fresh, {name.replace("_", "-"): found for name, found in seen.items()}, answered or {}
+    )
 
 
 @pytest.mark.parametrize(
@@ -58,9 +60,9 @@ def test_a_fresh_start_is_right_only_where_the_record_says_so():
     torn = case("one")
     torn.FRESH = True
     assert judge.result(torn, "panic", outcome("fell_back", "panic", one=FRESH))[0] == "lost"
-    said = "panic; case-one.service was started fresh, its files are newer than the checkpoint"
-    assert judge.result(torn, "panic", outcome("fell_back", said, one=FRESH))[0] == "right"
-    assert judge.result(ONE, "panic", outcome("fell_back", said, one=FRESH))[0] == "lost"
+    said = outcome("fell_back", "panic", fresh=["case-one.service"], one=FRESH)
+    assert judge.result(torn, "panic", said) == ("right", "it started fresh, and the record says so: panic")
+    assert judge.result(ONE, "panic", said)[0] == "lost"
 
 
 def test_blockers_are_told_apart_by_unit():
