@@ -79,6 +79,7 @@ def write(
     plain=True,
     lost=(),
     mounts=(),
+    labels=(),
     name="cache.service",
     **unit_values,
 ):
@@ -87,6 +88,9 @@ def write(
     monkeypatch.setattr(boot_plan, "BOOT", str(root / "boot"))
     monkeypatch.setattr(boot_plan.network, "Reach", Reach)
     monkeypatch.setattr(boot_plan.network, "links", lambda names: ([], plain))
+    monkeypatch.setattr(
+        boot_plan.security_profiles, "of_unit", lambda unit: list(labels) if unit.name == "store.service" else []
+    )
     monkeypatch.setattr(boot_plan.mounts, "of_unit", lambda unit: list(mounts) if unit.name == "store.service" else [])
     monkeypatch.setattr(
         boot_plan.packet_filter, "record", lambda: packet_filter.Filter({"rules.nft": "table ip a {\n}\n"}, list(lost))

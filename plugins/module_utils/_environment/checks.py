@@ -98,3 +98,36 @@ def _about(mount, why, cure):
 
 #: The first that applies to a mount tells.
 MOUNT_CHECKS = (mount_kind, mount_by_hand, mount_other, mount_locked, mount_name)
+
+
+@check
+def security_label(label):
+    """A process has a label of SELinux or Smack, which CRIU as it is packaged does not give back."""
+    if not label.apparmor:
+        yield (
+            f"the security label {label.text}",
+            "is not given back by CRIU",
+            "boot the node without SELinux or Smack, or take the unit out of kup_units",
+        )
+
+
+@check
+def security_profile(label):
+    """A process is confined by an AppArmor profile that CRIU does not give back, or that the kernel does not hand out."""
+    name = label.profile
+    if ":" in name or "//&" in name or " " in name:
+        yield (
+            f"the AppArmor profile {name}",
+            "is in a namespace, or is several, or has a blank in its name",
+            "use a plain profile",
+        )
+    elif not label.loaded:
+        yield (
+            f"the AppArmor profile {name}",
+            "cannot be read from the kernel, so that the next boot would not have it before the restore",
+            "boot a kernel with CONFIG_SECURITY_APPARMOR_EXPORT_BINARY, and without apparmor.export_binary=0",
+        )
+
+
+#: The first that applies to a label tells.
+LABEL_CHECKS = (security_label, security_profile)

@@ -25,6 +25,7 @@
     boot/N/systemd/   files of units that end with this boot, such as those of systemd-run, laid out as in /run/systemd
     boot/N/network-lock.nft   the network lock
     boot/N/lock-owner/  the network lock once more, as a table with an owner, and the pipes of the owner
+    boot/N/profiles/  AppArmor profiles of units, named UNIT.NUMBER, as the kernel was given them
     boot/N/filter/    the node's packet filter, a file for each tool (`_environment.packet_filter`)
     boot/N/packets.nft    nft's part of that and the network lock, in one transaction
     boot/N/links      interfaces of the saved connections: hardware address, name, device if that is needed to tell it from another, modules
@@ -41,7 +42,7 @@ import shutil
 
 from .._blocker import Blocked, about, first_of
 from .._environment import checks as environment_checks
-from .._environment import mounts, packet_filter, sysctls
+from .._environment import mounts, packet_filter, security_profiles, sysctls
 from .._environment.plan import Plans
 from .._files import as_bytes, make_directory, read_text
 from .._paths import BOOT
@@ -86,6 +87,7 @@ class Plan:
         self._reach.look(sockets)
         self._interfaces = self._reach.interfaces()
         network_is_ours = self._put_links()
+        self._put_profiles(checkpoints)
         boot_units.write(self.directory, checkpoints, record, network_is_ours, _mounts(checkpoints))
 
     def complete(self, sockets, threads):
@@ -133,10 +135,26 @@ class Plan:
         for name in ("commands", "answers"):
             os.mkfifo(f"{self.directory}/lock-owner/{name}", 0o600)
 
+    def _put_profiles(self, checkpoints):
+        for checkpoint in checkpoints:
+            unit = checkpoint.unit
+            labels = security_profiles.of_unit(unit)
+            _refuse(unit, environment_checks.LABEL_CHECKS, labels)
+            for number, content in enumerate(security_profiles.contents(labels).values()):
+                make_directory(f"{self.directory}/profiles")
+                self._put(f"profiles/{unit.name}.{number}", content)
+
     def _put(self, name, text):
         path = f"{self.directory}/{name}"
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
-            stream.write(as_bytes(text))
+            stream.write(text if isinstance(text, bytes) else as_bytes(text))
+
+
+def _refuse(unit, checks, seen):
+    """:raises Blocked: one of what was ``seen`` of the unit would be missing in the next boot."""
+    refused = [each for one in seen for each in first_of(checks, one)]
+    if refused:
+        raise Blocked(about(refused, unit=unit.name))
 
 
 def _mounts(checkpoints):
@@ -147,9 +165,7 @@ def _mounts(checkpoints):
     found = {}
     for checkpoint in checkpoints:
         used = mounts.of_unit(checkpoint.unit)
-        refused = [each for mount in used for each in first_of(environment_checks.MOUNT_CHECKS, mount)]
-        if refused:
-            raise Blocked(about(refused, unit=checkpoint.unit.name))
+        _refuse(checkpoint.unit, environment_checks.MOUNT_CHECKS, used)
         found[checkpoint.unit.name] = [mount.place for mount in used]
     return found
 

@@ -24,7 +24,7 @@ from .._criu import support
 from .._criu.checks import criu_check, criu_kernel
 from .._engines import registry
 from .._environment import checks as environment_checks
-from .._environment import mounts, packet_filter, sysctls
+from .._environment import mounts, packet_filter, security_profiles, sysctls
 from .._errors import KupError
 from .._system import processes
 from .._system.units import Unit, full_names
@@ -180,6 +180,8 @@ def _judge(unit, carried=frozenset()):
         findings = support.examine(unit, carried)
         used = mounts.of_unit(unit)
         refused = [each for mount in used for each in first_of(environment_checks.MOUNT_CHECKS, mount)]
+        labels = security_profiles.of_unit(unit)
+        refused += [each for label in labels for each in first_of(environment_checks.LABEL_CHECKS, label)]
         blockers = findings.blockers + about(refused, unit=unit.name)
         verdict["movable"] = not blockers
         verdict["mounts"] = [mount.place for mount in used]

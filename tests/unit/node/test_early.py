@@ -98,6 +98,25 @@ def test_a_network_lock_without_an_owner_is_noted(node):
     assert "would lift the network lock" in made.read("run/kup/environment.log")
 
 
+def test_security_profiles_are_loaded_before_the_restore(node):
+    made = early(node)
+    loaded = made.write("sys/kernel/security/apparmor/.replace")
+    made.write_plan(f"profiles/{UNIT}.0", "policy")
+    made.run("boot/early")
+    assert loaded.read_text() == "policy"
+    assert not made.marked(f"{UNIT}.lacks")
+
+
+def test_a_unit_lacks_a_security_profile_that_the_kernel_does_not_take(node):
+    made = early(node)
+    made.write_plan(f"profiles/{OTHER}.0", "policy")
+    made.run("boot/early")
+    lacks = made.read(f"run/kup/{OTHER}.lacks")
+    assert lacks.startswith(f"{OTHER} needs its AppArmor profile, which this kernel did not take: ")
+    assert "No such file or directory" in lacks
+    assert made.marked("early-done")
+
+
 def test_a_card_is_told_from_another_with_the_same_address_by_its_device(node):
     made = early(node)
     made.write_plan("links", f"52:54:00:00:00:01 ens3 {made.root}/sys/devices/b virtio_net\n")

@@ -6,7 +6,7 @@ import os
 import fakeplan
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils._environment import mounts
+from ansible_collections.kup.fleet.plugins.module_utils._environment import mounts, security_profiles
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._system import unit_templates
 from ansible_collections.kup.fleet.plugins.module_utils._update import boot_units
@@ -142,6 +142,18 @@ def test_a_unit_waits_for_its_file_systems_and_not_ahead_of_udev(write):
     assert needed == ["RequiresMountsFor=/var/lib/kup/images/update/1-store.service /var/lib /usr /srv"]
     assert "/srv" not in (plan / "restore/cache.service.d/zz-kup-restore.conf").read_text()
     assert os.listdir(plan / "ahead") == ["cache.service.d"]
+
+
+def test_security_profiles_are_kept_as_the_kernel_was_given_them(write, tmp_path):
+    (tmp_path / "raw_data").write_bytes(b"\x04\x08\0\xff")
+    plan = write(labels=[security_profiles.Label("a (enforce)", True, str(tmp_path / "raw_data"))])
+    assert os.listdir(plan / "profiles") == ["store.service.0"]
+    assert (plan / "profiles/store.service.0").read_bytes() == b"\x04\x08\0\xff"
+
+
+def test_without_a_security_profile_there_is_no_plan(write):
+    with pytest.raises(KupError, match=r"store\.service: the AppArmor profile a cannot be read from the kernel"):
+        write(labels=[security_profiles.Label("a (enforce)", True, "")])
 
 
 def test_without_its_file_systems_there_is_no_plan(write):

@@ -61,6 +61,7 @@ def fit(monkeypatch):
         drift={},
         mounts=[],
         locked="",
+        labels=[],
     )
     monkeypatch.setattr(preflight, "Unit", Unit)
     monkeypatch.setattr(preflight.sysctls, "collect", lambda: {"vm/swappiness": "1"})
@@ -95,6 +96,7 @@ def fit(monkeypatch):
 
     monkeypatch.setattr(preflight.registry, "choose", choose)
     monkeypatch.setattr(preflight.mounts, "of_unit", lambda unit: parts.mounts)
+    monkeypatch.setattr(preflight.security_profiles, "of_unit", lambda unit: parts.labels)
     monkeypatch.setattr(preflight.mounts, "locked_root", lambda: parts.locked)
     monkeypatch.setattr(preflight.packet_filter, "record", lambda: parts.filter)
     monkeypatch.setattr(preflight.packet_filter, "why_not_loadable", lambda recorded: parts.filter_said)
@@ -128,6 +130,11 @@ def test_file_systems_that_the_next_boot_would_not_have(fit):
     verdict = examine()
     assert codes(verdict) == ["mount-by-hand", "root-locked"]
     assert verdict["units"][0]["movable"] is False
+
+
+def test_a_security_label_that_would_be_lost(fit):
+    fit.labels = [preflight.security_profiles.Label("system_u:system_r:unconfined_t:s0", False, "")]
+    assert codes(examine()) == ["security-label"]
 
 
 def test_a_packet_filter_that_cannot_be_loaded_early(fit):
