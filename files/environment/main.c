@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `environment`: puts in place, in a boot that restores applications, what they had around them before. */
+/*
+ * `environment`: puts in place, in a boot that restores applications, what they had around them before, and tells whether their files are
+ * still the ones that their memory belongs to.
+ */
 #include <fcntl.h>
 #include <getopt.h>
 #include <libgen.h>
@@ -10,13 +13,21 @@
 
 #include "apply.h"
 #include "base/common.h"
+#include "note_files.h"
+#include "same_files.h"
 
 static const char usage[] = "usage: environment apply [--only KIND]... [--run DIR] [--root DIR] PLAN...\n"
 			    "  Carries out the steps of each plan, whose files' contents are in the folder contents beside it.\n"
 			    "  --only KIND  steps of this kind: sysctl, mount, directory, file, fifo, symlink, xattr\n"
 			    "  --run DIR    where failures are noted (/run/kup)\n"
 			    "  --root DIR   put everything below this directory, for tests\n"
-			    "  Exit codes: 1 the node lacks what it needs, 3 a unit does\n";
+			    "  Exit codes: 1 the node lacks what it needs, 3 a unit does\n"
+			    "       environment note-files DIR [--unit UNIT PID...]...\n"
+			    "  Writes for each unit, whose processes stand still, the list DIR/files-UNIT of the files that it writes or maps.\n"
+			    "       environment same-files [--images DIR] LIST\n"
+			    "  Compares the files of a list with those of now.\n"
+			    "  --images DIR  of a unit that has not run since: what was appended is from another program\n"
+			    "  Exit codes: 1 the list is broken, 3 a file differs\n";
 
 static enum outcome worse(enum outcome a, enum outcome b)
 {
@@ -82,12 +93,23 @@ static int run_apply(int argc, char **argv)
 	return (int)outcome;
 }
 
+static int run_same_files(int argc, char **argv)
+{
+	if (argc == 2)
+		return (int)same_files(argv[1], NULL);
+	return argc == 4 && !strcmp(argv[1], "--images") ? (int)same_files(argv[3], argv[2]) : EXIT_USAGE;
+}
+
 int main(int argc, char **argv)
 {
 	int code = EXIT_USAGE;
 
 	if (argc > 1 && !strcmp(argv[1], "apply"))
 		code = run_apply(argc - 1, argv + 1);
+	else if (argc > 2 && !strcmp(argv[1], "note-files"))
+		code = note_files(argc - 2, argv + 2) ? EXIT_FAILED : EXIT_OK;
+	else if (argc > 2 && !strcmp(argv[1], "same-files"))
+		code = run_same_files(argc - 1, argv + 1);
 	if (code == EXIT_USAGE)
 		fputs(usage, stderr);
 	return code;

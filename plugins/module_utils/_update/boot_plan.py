@@ -23,6 +23,7 @@
                       is being restored
     boot/N/notifications  for each unit its name, microseconds of its watchdog (0: none), and its status text
     boot/N/systemd/   files of units that end with this boot, such as those of systemd-run, laid out as in /run/systemd
+    boot/N/files-UNIT the files that the unit has open for writing or mapped, as they were (files/environment/identity.h)
     boot/N/network-lock.nft   the network lock
     boot/N/lock-owner/  the network lock once more, as a table with an owner, and the pipes of the owner
     boot/N/profiles/  AppArmor profiles of units, named UNIT.NUMBER, as the kernel was given them
@@ -42,12 +43,12 @@ import shutil
 
 from .._blocker import Blocked, about, first_of
 from .._environment import checks as environment_checks
-from .._environment import mounts, packet_filter, security_profiles, sysctls
+from .._environment import mounts, open_files, packet_filter, security_profiles, sysctls
 from .._environment.plan import Plans
 from .._files import as_bytes, make_directory, read_text
 from .._paths import BOOT
 from .._system import network
-from .._system.processes import CGROUPS
+from .._system.processes import CGROUPS, in_cgroup
 from .._system.units import HEAVIEST
 from . import boot_units, network_lock
 from . import record as records
@@ -106,6 +107,14 @@ class Plan:
         if self._reach.missing(sockets):
             self._put("nonlocal-bind", read_text(_NONLOCAL_BIND, "0") + "\n")
         self._put("last-pid", f"{max(threads) + 1}\n")
+
+    def note_trees(self, checkpoints):
+        """Write which files belong to the memory of each unit, while everything is frozen and the images are complete.
+
+        :raises KupError: a process cannot be looked at.
+        """
+        trees = {each.unit.name: in_cgroup(each.unit.cgroup) for each in checkpoints}
+        open_files.note(self.directory, {name: [one.pid for one in tree] for name, tree in trees.items()})
 
     def _put_environment(self):
         settings = sysctls.collect()

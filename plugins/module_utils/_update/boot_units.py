@@ -74,6 +74,7 @@ def write(directory, checkpoints, record, network_is_ours, mounts):
     # Until the restore is done only.
     restore.put_drop_in("kup-crash.service", "restoring.conf", render("crash-restoring.conf"))
     probation.put("kup-crash.service", render("kup-crash.service"), _SYSINIT)
+    probation.put("kup-shutdown.service", render("kup-shutdown.service", UNITS=units), _SYSINIT)
     _deadline(probation, record["COMMIT_TIMEOUT"])
     if int(record["WATCH_INTERVAL"] or 0):
         _watch(probation, record["WATCH_INTERVAL"])

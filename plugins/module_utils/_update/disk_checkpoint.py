@@ -46,6 +46,7 @@ class DiskCheckpoint:
             # Connections that end need no route to their peers.
             lasting = [each for each in sockets if not (each.protocol.startswith("tcp") and each.connected)]
             plan.complete(lasting, threads)
+            plan.note_trees(self.checkpoints)
         paused = round(time.monotonic() - began, 3)
         self.statistics = {
             name: {**found, "paused_s": paused} for name, found in checkpoints.statistics(self.checkpoints).items()

@@ -115,6 +115,7 @@ class _Attempt:
         timeline.mark("dumped")
         self._engine.seal(self._checkpoints)
         plan.complete(*checkpoints.frozen(self._checkpoints))
+        plan.note_trees(self._checkpoints)
 
     def _describe(self, number):
         """Name the checkpoints in the record (not saved), and write what the report says of them."""

@@ -240,3 +240,70 @@ def test_nothing_is_restored_where_the_frames_are_for_another_kernel(node, stopp
     made.decide("go-back")
     made.run("boot/restore-unit", UNIT, "criu", code=1)
     assert not made.called("criu")
+
+
+def with_files(node, body=":", **values):
+    made = restorable(node, **values)
+    made.write_plan(f"files-{UNIT}")
+    made.fake("usr/local/lib/kup/environment", body)
+    return made
+
+
+DIFFERS = "echo 'the file /data was written at 2, expected 1' >&2; exit 3"
+
+
+def test_files_are_compared_right_before_the_restore(node):
+    made = with_files(node)
+    made.run("boot/restore-unit", UNIT, "criu")
+    images = f"{made.root}/var/lib/kup/images/update/1-{UNIT}"
+    compared = f"environment same-files --images {images} {made.plan}/files-{UNIT}"
+    calls = [call for call in made.calls if not call.startswith("sync ")]  # in the background
+    assert calls[calls.index(compared) + 1] == "criu"
+
+
+def test_a_unit_that_may_have_run_has_appended_to_its_files_itself(node, stopped):
+    made = with_files(node, running=OLD, phase="probation")
+    made.run("boot/restore-unit", UNIT, "criu")
+    assert made.called("environment") == [f"environment same-files {made.plan}/files-{UNIT}"]
+    made = with_files(node)
+    made.write_plan(f"tries-{UNIT}", "n")
+    made.run("boot/restore-unit", UNIT, "criu")
+    assert made.called("environment")[-1] == f"environment same-files {made.plan}/files-{UNIT}"
+    made = with_files(node, DISK_CHECKPOINT="1")
+    (made.plan / f"tries-{UNIT}").unlink()
+    made.run("boot/restore-unit", UNIT, "criu")
+    assert made.called("environment")[-1] == f"environment same-files {made.plan}/files-{UNIT}"
+    # It has not run, whatever boots have tried: the frames prove that.
+    made.keep_frames()
+    made.tree(UNIT, (stopped(), False))
+    made.run("boot/restore-unit", UNIT, "criu")
+    assert "--images" in made.called("environment")[-1]
+
+
+def test_what_others_have_appended_is_noted(node):
+    made = with_files(node, "echo '/log has grown by 4 bytes' >&2")
+    done = made.run("boot/restore-unit", UNIT, "criu")
+    assert done.stderr == f"kup: {UNIT}: /log has grown by 4 bytes\n"
+    assert made.called("criu")
+
+
+@pytest.mark.parametrize("body", [DIFFERS, "echo broken >&2; exit 1", "exit 127"])
+@pytest.mark.parametrize(
+    ("running", "says"),
+    [
+        (OLD, "starts fresh, because its files are not those of its memory"),
+        (NEW, "has other files than at the checkpoint"),
+    ],
+)
+def test_older_memory_does_not_run_on_newer_files(node, body, running, says):
+    made = with_files(node, body, running=running)
+    done = made.run("boot/restore-unit", UNIT, "criu", code=1)
+    assert not made.called("criu")
+    assert made.read(f"run/kup/{UNIT}.lacks").startswith(f"{UNIT} {says}: ")
+    assert done.stderr == made.read(f"run/kup/{UNIT}.lacks")
+
+
+def test_the_difference_is_told(node):
+    made = with_files(node, DIFFERS)
+    made.run("boot/restore-unit", UNIT, "criu", code=1)
+    assert made.read(f"run/kup/{UNIT}.lacks").endswith(": the file /data was written at 2, expected 1\n")

@@ -157,6 +157,9 @@ class Plan:
     def complete(self, sockets, threads):
         self._node.note(f"plan {self._number} complete, {len(sockets)} sockets, threads {threads}")
 
+    def note_trees(self, checkpoints):
+        self._node.note(f"plan {self._number}, {len(checkpoints)} trees")
+
 
 @pytest.fixture
 def node(tmp_path, monkeypatch):

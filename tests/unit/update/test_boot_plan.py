@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import types
 
 import fakeplan
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from ansible_collections.kup.fleet.plugins.module_utils._environment import mounts, security_profiles
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._system import unit_templates
-from ansible_collections.kup.fleet.plugins.module_utils._update import boot_units
+from ansible_collections.kup.fleet.plugins.module_utils._update import boot_plan, boot_units
 
 UNIT = r"""[Unit]
 Description=memcached daemon
@@ -108,13 +109,40 @@ def test_all_files_of_a_plan(write):
         "restore/kup-crash.service.d/restoring.conf",
         *(f"ahead/{name}.service.d/kup-ahead.conf" for name in ("cache", "store")),
         *(f"pages/kup-paged-{name}.service" for name in ("cache", "store")),
-        *(f"probation/kup-{name}" for name in ("crash.service", "deadline.service", "deadline.timer")),
+        *(
+            f"probation/kup-{name}"
+            for name in ("crash.service", "deadline.service", "deadline.timer", "shutdown.service")
+        ),
         *(f"probation/kup-watch.{kind}" for kind in ("service", "timer")),
-        *(f"probation/sysinit.target.wants/kup-{name}" for name in ("crash.service", "deadline.timer")),
+        *(
+            f"probation/sysinit.target.wants/kup-{name}"
+            for name in ("crash.service", "deadline.timer", "shutdown.service")
+        ),
         "probation/timers.target.wants/kup-watch.timer",
     }
     assert all(path.exists() for path in plan.rglob("*"))  # no link leads nowhere
     assert (plan / "last-pid").read_text() == "4711\n"
+
+
+def test_a_shutdown_is_noted_before_the_units_end(write):
+    text = lines(write() / "probation/kup-shutdown.service")
+    assert {"After=cache.service store.service", "Conflicts=shutdown.target", "RemainAfterExit=yes"} <= set(text)
+
+
+def test_files_of_all_trees_are_noted_at_once(monkeypatch, tmp_path):
+    commands = []
+    monkeypatch.setattr(boot_plan.open_files, "run", commands.append)
+    monkeypatch.setattr(
+        boot_plan,
+        "in_cgroup",
+        lambda path: [types.SimpleNamespace(pid=number) for number in (4, 7)] if "a" in path else [],
+    )
+    plan = object.__new__(boot_plan.Plan)
+    plan.directory = str(tmp_path)
+    units = [types.SimpleNamespace(name=f"{name}.service", cgroup=f"/{name}") for name in "ab"]
+    plan.note_trees([types.SimpleNamespace(unit=unit) for unit in units])
+    words = ["--unit", "a.service", "4", "7", "--unit", "b.service"]
+    assert commands == [["/usr/local/lib/kup/environment", "note-files", str(tmp_path), *words]]
 
 
 def test_units_can_be_read_by_all_and_the_rest_by_root_only(write):

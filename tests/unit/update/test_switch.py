@@ -62,7 +62,9 @@ def test_all_trees_are_frozen_before_any_dump_is_waited_for_and_none_runs_again(
 def test_the_plan_is_complete_and_on_disk_before_the_record_names_it(node, record):
     depart(node, record)
     complete = "plan 1 complete, 0 sockets, threads [100, 101, 100, 101]"
-    assert node.in_order("plan 1 TABLE=1", "freeze 1-a", "seal 2", complete, "record switching", "kexec")
+    assert node.in_order(
+        "plan 1 TABLE=1", "freeze 1-a", "seal 2", complete, "plan 1, 2 trees", "record switching", "kexec"
+    )
     assert "sync" in node.events[node.at(complete) : node.at("record switching")]
 
 

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef ENVIRONMENT_FORGET_SIZE_H
+#define ENVIRONMENT_FORGET_SIZE_H
+
+#include <stddef.h>
+
+/*
+ * Has CRIU restore the file `path` from the images in this directory whatever its size is: CRIU refuses every file that has another one,
+ * also a log that others have appended to. -1 after saying why not.
+ */
+int forget_size(const char *images, const char *path);
+/* The same in the bytes of files.img; returns the number of entries that were changed. -1 if the bytes are no such image. */
+long forget_size_in(unsigned char *bytes, size_t size, const char *path);
+
+#endif
