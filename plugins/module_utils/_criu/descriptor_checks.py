@@ -61,6 +61,18 @@ def connected_unix_socket(descriptor, around):
 
 
 @check
+def peer_of_another_user(descriptor, around):
+    """A unix socket has a peer of another user, which would be root after the restore (`SO_PEERCRED`)."""
+    del around
+    if descriptor.peer_user:
+        yield (
+            descriptor.text,
+            f"has a peer of user {descriptor.peer_user}, which would be root after the restore (SO_PEERCRED)",
+            "end that connection for the update (a hook before the checkpoint can do it)",
+        )
+
+
+@check
 def socket_family(descriptor, around):
     """A socket is of a family that CRIU cannot dump, such as vsock or the kernel's cryptography."""
     del around
@@ -169,6 +181,7 @@ DESCRIPTOR_CHECKS = (
     shared_pipe,
     anonymous_inode,
     connected_unix_socket,
+    peer_of_another_user,
     socket_family,
     socket_protocol,
     protocol_on_tcp,

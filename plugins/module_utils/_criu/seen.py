@@ -81,7 +81,8 @@ class Descriptor:
     """An open descriptor, and what was seen of its kind.
 
     ``target``: of the link in /proc/PID/fd; ``holder``: pid outside of the unit that has the same pipe; ``inode`` and
-    ``peer`` (path, or words) of a unix socket that leads out of the unit; ``kind`` of a TCP socket, and of one that no table
+    ``peer`` (path, or words) of a unix socket that leads out of the unit; ``peer_user``: its user id, where it is in the unit and neither
+    root nor of the same user; ``kind`` of a TCP socket, and of one that no table
     lists; ``connection``: both ends of one over the loopback to the process ``holder`` of no carried unit; of files: number of
     the ``device`` of a regular one, ``external``: CRIU's name where it is on a mount that the unit does not have, ``private``:
     its path leads to another file outside of the unit, ``unreadable``: why it cannot be looked at.
@@ -93,6 +94,7 @@ class Descriptor:
     inode: int = 0
     peer: str = ""
     kind: descriptors.Kind | None = None
+    peer_user: int = 0
     connection: str = ""
     device: str = ""
     external: str = ""
@@ -225,7 +227,7 @@ class Descriptors:
     def _socket(self, one, copies, number, target, listed):
         inode = int(target[8:-1])
         if inode in self._unix:
-            return self._unix_socket(number, target, self._unix[inode])
+            return self._unix_socket(one, copies, number, target, self._unix[inode])
         found = listed.get(inode)
         tcp = found is not None and found.protocol.startswith("tcp")
         # Processes share sockets: each is asked once, and none that a table tells all of.
@@ -238,9 +240,13 @@ class Descriptors:
         plain = kind is None or (tcp and kind.protocol == socket.IPPROTO_TCP and not kind.on_top)
         return None if plain and not leads else Descriptor(number, target, kind=kind, **leads)
 
-    def _unix_socket(self, number, target, unix):
-        if not unix.peer or f"socket:[{unix.peer}]" in self._inodes:
+    def _unix_socket(self, one, copies, number, target, unix):
+        if not unix.peer:
             return None
+        if f"socket:[{unix.peer}]" in self._inodes:
+            user = copies.peer_user(number) or 0
+            same = user <= 0 or str(user) in one.status("Uid").split()
+            return None if same else Descriptor(number, target, peer_user=user)
         peer = self._unix.get(unix.peer)
         where = peer.path if peer is not None and peer.path else "a process outside the unit"
         return Descriptor(number, target, inode=unix.inode, peer=where)

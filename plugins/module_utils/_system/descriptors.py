@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import os
 import socket
+import struct
 from dataclasses import dataclass
 
 # The same number on all architectures; Python has no name for the call.
@@ -46,15 +47,25 @@ class Copies:
 
     def kind_of(self, number):
         """The `Kind` of the socket behind descriptor ``number``; None if it has been closed meanwhile."""
+        return self._ask(number, _kind)
+
+    def peer_user(self, number):
+        """Id of the user that made the other end of the unix socket behind ``number``; None as of `kind_of`."""
+        return self._ask(number, _peer_user)
+
+    def _ask(self, number, question):
         copy = self._call(_PIDFD_GETFD, self._handle, number, 0)
         if copy < 0:
             return None
-        # Python would find the three out by calls of its own.
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, fileno=copy) as found:
-            try:
-                return _kind(found)
-            except OSError:  # the number is in use again, for something else
-                return None
+        try:
+            # Python would find the three out by calls of its own.
+            found = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, fileno=copy)
+        except OSError:  # the number is in use again, for something else
+            os.close(copy)
+            return None
+        with found, contextlib.suppress(OSError):
+            return question(found)
+        return None
 
 
 def _kind(found):
@@ -63,6 +74,10 @@ def _kind(found):
     )
     inet = family in (socket.AF_INET, socket.AF_INET6)
     return Kind(family, kind, protocol, _on_top(found) if inet and protocol == socket.IPPROTO_TCP else "")
+
+
+def _peer_user(connection):
+    return struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1]
 
 
 def _on_top(connection):

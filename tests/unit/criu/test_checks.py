@@ -208,6 +208,15 @@ CASES = [
     ("scope-child", Case(outsider("/"), outsider(""), "process sleep[44]")),
     ("sysv-semaphores", Case(ipc("sem"), ipc("msg"), "the System V semaphores 3")),
     ("sysv-queue", Case(ipc("msg"), ipc("sem"), "the System V message queue 3", "ipcrm")),
+    (
+        "peer-of-another-user",
+        Case(
+            descriptor("socket:[7]", peer_user=65534),
+            descriptor("socket:[7]"),
+            "descriptor 5 (socket:[7])",
+            "has a peer of user 65534, which would be root",
+        ),
+    ),
     ("device-descriptor", Case(descriptor("/dev/fuse"), descriptor("/dev/urandom"), "descriptor 5 (/dev/fuse)")),
     ("device-descriptor", Case(descriptor("/dev/fuse"), descriptor("/dev/shm/x"), "descriptor 5 (/dev/fuse)")),
     (

@@ -207,6 +207,19 @@ def test_both_ends_of_a_unix_socket_within_the_unit_are_fine(start, monkeypatch)
         assert found(unit) == []
 
 
+@pytest.mark.parametrize(("user", "blocked"), [(0, False), (os.getuid(), False), (54321, True)])
+def test_a_peer_of_another_user_is_seen(start, monkeypatch, user, blocked):
+    ours, theirs = socket.socketpair()
+    monkeypatch.setattr(seen.descriptors.Copies, "peer_user", lambda self, number: user)
+    with ours, theirs:
+        unit = start(pass_fds=[ours.fileno(), theirs.fileno()])
+        here, there = (os.fstat(each.fileno()).st_ino for each in (theirs, ours))
+        rows = [UnixSocket("", here, there), UnixSocket("", there, here)]
+        monkeypatch.setattr(seen.unix_sockets, "table", lambda: {each.inode: each for each in rows})
+        blockers = support.examine(unit).blockers
+    assert [blocker.code for blocker in blockers] == ["peer-of-another-user"] * 2 * blocked
+
+
 def test_a_file_on_a_mount_that_the_unit_does_not_have(start, monkeypatch, tmp_path):
     (tmp_path / "data").touch()
     unit = start(f"open:{tmp_path}/data")

@@ -1,0 +1,32 @@
+"""Sockets of other processes, asked by a copy of their descriptors."""
+
+import os
+import socket
+
+from ansible_collections.kup.fleet.plugins.module_utils._system import descriptors, processes
+
+NOBODY = 65534
+
+
+def test_the_user_of_a_peer():
+    mine = os.geteuid()
+    os.seteuid(mine or NOBODY)
+    one, other = socket.socketpair()
+    os.seteuid(mine)
+    with (
+        one,
+        other,
+        socket.socket(socket.AF_UNIX) as lonely,
+        open("/dev/null", "rb") as file,
+        descriptors.Copies(processes.Process(os.getpid())) as copies,
+    ):
+        assert copies.peer_user(one.fileno()) == (mine or NOBODY)
+        assert copies.peer_user(lonely.fileno()) == -1
+        assert copies.peer_user(file.fileno()) is None
+        assert copies.peer_user(1 << 20) is None
+
+
+def test_a_process_that_has_ended_has_no_sockets():
+    with descriptors.Copies(processes.Process(2**22 + 1)) as copies:
+        assert copies.peer_user(0) is None
+        assert copies.kind_of(0) is None
