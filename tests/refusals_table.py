@@ -34,6 +34,9 @@ SECTIONS = {
     "Starting another kernel": ["_boot.checks"],
     "What the next boot would not have": ["_environment.checks"],
     "What CRIU cannot carry": ["_criu.checks", "_criu.descriptor_checks", "_criu.view_checks"],
+    "What a process has done to itself (found when the kernels are staged, and once more before the freeze)": [
+        "_environment.attribute_checks"
+    ],
     "What stops one engine": ["_engines.checks"],
     "What stops a patched kernel (engine `ppp`, found when the kernels are staged)": ["_image.checks"],
 }

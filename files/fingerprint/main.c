@@ -10,11 +10,14 @@
 #include "base/lines.h"
 #include "put_right.h"
 #include "sockets/record.h"
+#include "tasks/attributes.h"
 
 static const char usage[] =
 	"Usage:\n"
 	"  fingerprint record PID... >FILE    what can be observed of these processes, which stand still\n"
-	"  fingerprint put-right FILE         compare the restored processes, set what differs, and print what is left (exit code 3)\n";
+	"  fingerprint put-right FILE         compare the restored processes, set what differs, and print what is left (exit code 3)\n"
+	"  fingerprint ask PID...             what only these processes can tell of themselves: lines THREAD NAME VALUE\n"
+	"  fingerprint set FILE               have them set what such lines say\n";
 
 static int record(char **pids, size_t count)
 {
@@ -58,6 +61,10 @@ int main(int argc, char **argv)
 		return record(argv + 2, (size_t)argc - 2);
 	if (argc == 3 && !strcmp(argv[1], "put-right"))
 		return put_right(argv[2]);
+	if (argc >= 3 && !strcmp(argv[1], "ask"))
+		return attributes_ask(argc - 2, argv + 2, stdout) ? EXIT_FAILED : EXIT_OK;
+	if (argc == 3 && !strcmp(argv[1], "set"))
+		return attributes_set(argv[2]) ? EXIT_FAILED : EXIT_OK;
 	fputs(usage, stderr);
 	return EXIT_USAGE;
 }

@@ -24,6 +24,7 @@ _COMMANDS = (
     *("sleep", "sync", "systemctl", "systemd-notify", "systemd-run", "vmcore-dmesg"),
     *(
         "usr/local/lib/kup/environment",
+        "usr/local/lib/kup/fingerprint",
         "usr/local/lib/kup/paged",
         "usr/local/lib/kup/cli",
     ),

@@ -23,6 +23,8 @@
                       is being restored
     boot/N/notifications  for each unit its name, microseconds of its watchdog (0: none), and its status text
     boot/N/systemd/   files of units that end with this boot, such as those of systemd-run, laid out as in /run/systemd
+    boot/N/attributes-UNIT    what the unit's processes set of themselves after the restore (`_environment.attributes`)
+    boot/N/ended-UNIT the unit was started anew on probation (`watch`)
     boot/N/files-UNIT the files that the unit has open for writing or mapped, as they were (files/environment/identity.h)
     boot/N/network-lock.nft   the network lock
     boot/N/lock-owner/  the network lock once more, as a table with an owner, and the pipes of the owner
@@ -42,8 +44,8 @@ import os
 import shutil
 
 from .._blocker import Blocked, about, first_of
+from .._environment import attributes, mounts, open_files, packet_filter, security_profiles, sysctls
 from .._environment import checks as environment_checks
-from .._environment import mounts, open_files, packet_filter, security_profiles, sysctls
 from .._environment.plan import Plans
 from .._files import as_bytes, make_directory, read_text
 from .._paths import BOOT
@@ -109,12 +111,17 @@ class Plan:
         self._put("last-pid", f"{max(threads) + 1}\n")
 
     def note_trees(self, checkpoints):
-        """Write which files belong to the memory of each unit, while everything is frozen and the images are complete.
+        """Write what of files and processes belongs to the memory of each unit, while everything is frozen and the images are complete.
 
         :raises KupError: a process cannot be looked at.
         """
         trees = {each.unit.name: in_cgroup(each.unit.cgroup) for each in checkpoints}
         open_files.note(self.directory, {name: [one.pid for one in tree] for name, tree in trees.items()})
+        for each in checkpoints:
+            name = each.unit.name
+            lines = attributes.lines(each.attributes, trees[name], each.unit.main_pid, each.directory)
+            if lines:
+                self._put(f"attributes-{name}", "".join(f"{line}\n" for line in lines))
 
     def _put_environment(self):
         settings = sysctls.collect()

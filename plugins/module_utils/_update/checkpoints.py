@@ -12,6 +12,7 @@ import time
 from .._blocker import Blocked
 from .._criu import seen, support
 from .._engines import registry
+from .._environment import attributes
 from .._errors import KupError
 from .._files import make_directory
 from .._system import sockets as inet_sockets
@@ -74,6 +75,9 @@ def start(checkpoints):
 
     :raises KupError: a unit cannot be dumped. The caller resumes all checkpoints, then as well.
     """
+    for each in checkpoints:
+        each.attributes = attributes.ask(each.unit.processes)
+        attributes.refuse(each.unit, each.attributes)
     for each in checkpoints:
         each.pre_copy_again()
     for each in checkpoints:

@@ -96,12 +96,19 @@ def _numbers(numbers):
     return failures, compared
 
 
+def runs_anew(unit):
+    """Whether a `Unit` on probation has another life than the checkpoint's behind it: it was not restored, or has ended since."""
+    if os.path.exists(f"{RUN}/{unit.name}.fresh"):
+        return True
+    restored = read_text(f"{RUN}/{unit.name}.pid", "").strip()
+    return restored not in ("", str(unit.main_pid))
+
+
 def started_anew(unit):
     """Whether a `Unit` on probation has ended by itself since its restore."""
     if os.path.exists(f"{RUN}/{unit.name}.fresh"):
         return False  # the record tells of it
-    restored = read_text(f"{RUN}/{unit.name}.pid", "").strip()
-    if not restored or restored == str(unit.main_pid) or record.load()["PHASE"] != "probation":
+    if not runs_anew(unit) or record.load()["PHASE"] != "probation":
         return False
     # A manual restart sets the count back, and does not fail the gate.
     return unit.properties["NRestarts"] != "0" or unit.properties["ActiveState"] == "failed"

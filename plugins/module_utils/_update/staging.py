@@ -16,9 +16,11 @@ from .._boot import crash_kernel, grub, kernels, kexec, panic
 from .._criu import command
 from .._criu.checks import criu_kernel
 from .._engines import registry
+from .._environment import attributes
 from .._errors import KupError
 from .._files import make_directory
 from .._paths import KERNELS, PANIC_LOG, STATE
+from .._system.units import Unit
 from . import leftovers, timeline
 from . import record as records
 
@@ -35,6 +37,8 @@ def stage(target, units, settings, *, initramfs, owner):
     make_directory(STATE)
     old = kernels.running()
     _check_criu((old, target))
+    for unit in map(Unit, units):
+        attributes.refuse(unit, attributes.ask(unit.processes))
     changed = _preserve(old, target, registry.ENGINES[settings["ENGINE"]], initramfs)
     fresh = _fresh(target, units, old, settings)
     record = records.load()

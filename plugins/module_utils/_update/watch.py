@@ -7,13 +7,15 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 
 from .._boot import kernels
 from .._engines import pending_memory
 from .._errors import KupError
 from .._files import make_directory, read_text, write_file
-from .._paths import CHECKS, RUN, STATE
+from .._paths import BOOT, CHECKS, RUN, STATE
+from .._system.units import Unit
 from . import gate, service
 from . import record as records
 
@@ -31,16 +33,22 @@ def save(checks):
     write_file(CHECKS, json.dumps({kind: checks[kind] for kind in KINDS}))
 
 
+def _note_ended(record):
+    """Note in the boot plan which units have ended or run anew: after a power cut their checkpoint must not come back (files/node/boot/restore-unit)."""
+    for name in record.units:
+        path = f"{BOOT}/{record['CHECKPOINT']}/ended-{name}"
+        if gate.runs_anew(Unit(name)) and not os.path.exists(path):
+            write_file(path, "")
+
+
 def look():
     """Run the checks once. Several failures in a row make the node go back."""
     record = records.load()
     checks = json.loads(read_text(CHECKS, "null"))
-    if (
-        record["PHASE"] != "probation"
-        or record["KERNEL_NEW"] != kernels.running()
-        or pending_memory.units()
-        or not checks
-    ):
+    if record["PHASE"] != "probation" or record["KERNEL_NEW"] != kernels.running():
+        return
+    _note_ended(record)
+    if pending_memory.units() or not checks:
         return
     # The gate judges once how far a number may drop. On a probation of hours an application may drop entries for its own reasons.
     numbers = [{**number, "at_least": 0.0} for number in checks["numbers"]]

@@ -371,3 +371,18 @@ def test_on_the_old_kernel_what_the_early_boot_lacked_is_told(node):
     made.write("run/kup/cause", "the network lock could not be set\n")
     made.run("boot/restore-done")
     assert made.load()["REASON"] == "why; the network lock could not be set"
+
+
+AGAIN = "the checkpoint has run before, so random numbers and nonces may repeat"
+
+
+def test_a_second_run_of_a_checkpoint_is_told(node):
+    made = restored(node, phase="probation", running=OLD, REASON="the kernel panicked")
+    made.run("boot/restore-done")
+    assert made.load()["REASON"] == f"the kernel panicked; {AGAIN}"
+
+
+def test_a_first_run_is_not(node):
+    made = restored(node, phase="returning", running=OLD, REASON="asked for")
+    made.run("boot/restore-done")
+    assert AGAIN not in made.load()["REASON"]

@@ -307,3 +307,50 @@ def test_the_difference_is_told(node):
     made = with_files(node, DIFFERS)
     made.run("boot/restore-unit", UNIT, "criu", code=1)
     assert made.read(f"run/kup/{UNIT}.lacks").endswith(": the file /data was written at 2, expected 1\n")
+
+
+def test_a_unit_that_was_started_anew_on_probation_does_not_get_its_checkpoint(node):
+    made = with_files(node, running=OLD, phase="probation")
+    made.write_plan(f"ended-{UNIT}")
+    made.run("boot/restore-unit", UNIT, "criu", code=1)
+    assert not made.called("criu")
+    assert made.read(f"run/kup/{UNIT}.lacks").startswith(f"{UNIT} starts fresh, because it was started anew")
+
+
+def with_attributes(node, body=":", **values):
+    made = restorable(node, **values)
+    made.write_plan(f"attributes-{UNIT}", "7 mdwe 1\n")
+    made.fake("usr/local/lib/kup/fingerprint", body)
+    return made
+
+
+def test_processes_set_their_attributes_before_packets_flow(node):
+    made = with_attributes(node)
+    made.run("boot/restore-unit", UNIT, "criu")
+    calls = [call for call in made.calls if not call.startswith("sync ")]
+    at = calls.index(f"fingerprint set {made.plan}/attributes-{UNIT}")
+    assert calls[at - 1] == "criu"
+    assert calls[at + 1] == "nft delete table inet kup"
+
+
+def test_processes_with_frames_set_them_while_they_stand_still(node, stopped):
+    made, trees = with_frames(node, stopped)
+    made.write_plan(f"attributes-{UNIT}")
+    made.fake("usr/local/lib/kup/fingerprint", f"cut -d ' ' -f 3 /proc/{trees[UNIT][0].pid}/stat >{made.root}/state")
+    made.run("boot/restore-unit", UNIT, "criu")
+    assert made.read("state") == "T\n"
+    assert made.events()[1:4] == ["created", "bound", "restore-end"]
+
+
+def test_a_unit_that_is_not_as_it_was_goes_back(node):
+    made = with_attributes(node, "echo 'Thread 7 cannot' >&2; exit 1")
+    made.run("boot/restore-unit", UNIT, "criu", code=1)
+    assert not made.marked(f"{UNIT}.restored")
+    assert made.read(f"run/kup/{UNIT}.lacks") == f"{UNIT} has processes that are not as they were: Thread 7 cannot\n"
+
+
+def test_on_the_way_back_it_keeps_its_state(node):
+    made = with_attributes(node, "echo 'Thread 7 cannot' >&2; exit 1", running=OLD, phase="returning")
+    done = made.run("boot/restore-unit", UNIT, "criu")
+    assert made.marked(f"{UNIT}.restored")
+    assert done.stderr == f"kup: {UNIT}: Thread 7 cannot\n"

@@ -46,7 +46,7 @@ class Node:
         self.sockets = []
         self.main_pids = {}
         self.unfit, self.inactive, self.killed = set(), set(), set()
-        self.takes_time = False
+        self.takes_time = self.sandboxed = False
         self.lost = set()
         self.jumped_with = None
 
@@ -170,7 +170,7 @@ def node(tmp_path, monkeypatch):
 
     def unit(name):
         pid = found.main_pids.get(name, 100)
-        processes = [types.SimpleNamespace(pid=pid, threads=[pid, pid + 1])]
+        processes = [types.SimpleNamespace(pid=pid, name="a", threads=[pid, pid + 1])]
         active = name not in found.inactive
         properties = {"ActiveState": "active" if active else "failed"}
         return types.SimpleNamespace(name=name, main_pid=pid, processes=processes, active=active, properties=properties)
@@ -179,6 +179,9 @@ def node(tmp_path, monkeypatch):
         found.note(f"examine {unit.name[0]}")
         blocker = Blocker("device-descriptor", "", "has a device open", "close it", unit.name)
         return types.SimpleNamespace(blockers=[blocker] if unit.name in found.unfit else [], sockets=found.sockets)
+
+    def ask(processes):
+        return {process.pid: {"landlock": 1} if found.sandboxed else {} for process in processes}
 
     def save(record, saved=records.save):
         found.note(f"record {record['PHASE']}")
@@ -211,6 +214,8 @@ def node(tmp_path, monkeypatch):
         (switch, "MEMORY", str(tmp_path / "memory.json")),
         (switch, "_LAST_BREATH", 0),
         (switch, "Unit", unit),
+        (staging, "Unit", unit),
+        (staging.attributes, "ask", ask),
         (checkpoints, "Unit", unit),
         (checkpoints.support, "examine", examine),
         (checkpoints.seen, "links", lambda units: frozenset(unit.name for unit in units)),

@@ -129,20 +129,22 @@ def test_a_shutdown_is_noted_before_the_units_end(write):
     assert {"After=cache.service store.service", "Conflicts=shutdown.target", "RemainAfterExit=yes"} <= set(text)
 
 
-def test_files_of_all_trees_are_noted_at_once(monkeypatch, tmp_path):
+def test_files_and_attributes_of_all_trees(monkeypatch, tmp_path):
     commands = []
+    trees = {"/a": [types.SimpleNamespace(pid=number) for number in (4, 7)], "/b": []}
     monkeypatch.setattr(boot_plan.open_files, "run", commands.append)
+    monkeypatch.setattr(boot_plan, "in_cgroup", trees.get)
     monkeypatch.setattr(
-        boot_plan,
-        "in_cgroup",
-        lambda path: [types.SimpleNamespace(pid=number) for number in (4, 7)] if "a" in path else [],
+        boot_plan.attributes, "lines", lambda found, tree, pid, images: [f"{pid} {images} {found}"] if tree else []
     )
     plan = object.__new__(boot_plan.Plan)
     plan.directory = str(tmp_path)
-    units = [types.SimpleNamespace(name=f"{name}.service", cgroup=f"/{name}") for name in "ab"]
-    plan.note_trees([types.SimpleNamespace(unit=unit) for unit in units])
+    units = [types.SimpleNamespace(name=f"{name}.service", cgroup=f"/{name}", main_pid=4) for name in "ab"]
+    plan.note_trees([types.SimpleNamespace(unit=unit, attributes=5, directory="/images") for unit in units])
     words = ["--unit", "a.service", "4", "7", "--unit", "b.service"]
     assert commands == [["/usr/local/lib/kup/environment", "note-files", str(tmp_path), *words]]
+    assert files(tmp_path) == {"attributes-a.service"}
+    assert (tmp_path / "attributes-a.service").read_text() == "4 /images 5\n"
 
 
 def test_units_can_be_read_by_all_and_the_rest_by_root_only(write):

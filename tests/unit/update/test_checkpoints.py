@@ -167,3 +167,10 @@ def test_a_disk_checkpoint_is_copied_before_its_freeze_and_ends_connections(node
     taken.take()
     assert not any(each.keeps_connections for each in taken.checkpoints)
     assert node.in_order("pre-copy 1-b", "freeze 1-a", "plan 1 complete, 2 sockets, threads [100, 101, 100, 101]")
+
+
+def test_a_sandbox_that_came_since_is_refused_before_a_dump_starts(node, created):
+    node.sandboxed = True
+    with pytest.raises(KupError, match="Landlock"):
+        checkpoints.start(created)
+    assert node.events == []

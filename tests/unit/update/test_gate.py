@@ -262,6 +262,7 @@ def test_a_unit_that_this_boot_started_fresh_was_not_started_anew(tmp_path, monk
     assert gate.started_anew(unit)
     (tmp_path / "cache.service.fresh").touch()
     assert not gate.started_anew(unit)
+    assert gate.runs_anew(unit)
 
 
 def test_units_that_lost_state_are_named(monkeypatch):
@@ -275,3 +276,11 @@ def test_units_that_lost_state_are_named(monkeypatch):
     assert gate.lost_state(both) == ["a.service"]
     anew.add("b.service")
     assert gate.lost_state(both) == ["a.service", "b.service"]
+
+
+@pytest.mark.parametrize(("restored", "anew"), [(None, False), ("812", True), ("4", False)])
+def test_a_unit_with_another_main_process_runs_anew_whoever_has_started_it(tmp_path, monkeypatch, restored, anew):
+    monkeypatch.setattr(gate, "RUN", str(tmp_path))
+    if restored:
+        (tmp_path / "cache.service.pid").write_text(f"{restored}\n")
+    assert gate.runs_anew(types.SimpleNamespace(name="cache.service", main_pid=4)) == anew

@@ -144,3 +144,10 @@ def test_a_checkpoint_that_was_cut_off_is_removed_before_its_name_is_forgotten(n
     stage(node)
     assert not images.exists()
     assert node.in_order("record aborted", "release packets", "record prepared")
+
+
+def test_a_sandbox_by_landlock_is_refused_before_anything_is_changed(node):
+    node.sandboxed = True
+    with pytest.raises(KupError, match=r"a\.service: process a\[100\] the process is in a Landlock sandbox"):
+        stage(node)
+    assert node.events == []

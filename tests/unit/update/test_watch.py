@@ -7,7 +7,13 @@ from ansible_collections.kup.fleet.plugins.module_utils._engines import pending_
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._update import record, service, watch
 
-PROBATION = {"PHASE": "probation", "KERNEL_OLD": "6.12.1", "KERNEL_NEW": "7.2.1"}
+PROBATION = {
+    "PHASE": "probation",
+    "KERNEL_OLD": "6.12.1",
+    "KERNEL_NEW": "7.2.1",
+    "CHECKPOINT": "3",
+    "UNITS": "a.service b.service",
+}
 # The command is the only check that can fail here.
 CHECKS = {"units": [], "ports": [], "uris": [], "numbers": []}
 
@@ -19,6 +25,9 @@ def _went_back(tmp_path, monkeypatch):
     monkeypatch.setattr(watch, "CHECKS", str(tmp_path / "checks.json"))
     monkeypatch.setattr(watch, "STATE", str(tmp_path))
     monkeypatch.setattr(watch, "_COUNT", str(tmp_path / "watch"))
+    monkeypatch.setattr(watch, "BOOT", str(tmp_path))
+    monkeypatch.setattr(watch, "Unit", lambda name: name)
+    monkeypatch.setattr(watch.gate, "runs_anew", lambda unit: False)
     monkeypatch.setattr(record, "load", lambda: record.Record(PROBATION))
     monkeypatch.setattr(kernels, "running", lambda: "7.2.1")
     monkeypatch.setattr(pending_memory, "units", list)
@@ -114,3 +123,11 @@ def test_a_number_may_drop_but_must_be_told(went_back, monkeypatch):
     look(1)
     assert asked == [{"name": "items", "at_least": 0.0}]
     assert not went_back
+
+
+def test_a_unit_that_was_started_anew_is_noted_once_and_for_good(went_back, monkeypatch, tmp_path):
+    (tmp_path / "3").mkdir()
+    monkeypatch.setattr(pending_memory, "units", lambda: ["b.service"])
+    monkeypatch.setattr(watch.gate, "runs_anew", lambda unit: unit == "a.service")
+    look(2)
+    assert [path.name for path in (tmp_path / "3").iterdir()] == ["ended-a.service"]

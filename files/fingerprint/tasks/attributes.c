@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "tasks/attributes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/common.h"
+#include "tasks/inject.h"
+#include "tasks/landlock.h"
+
+#ifndef PR_SET_MDWE
+#define PR_SET_MDWE 65
+#define PR_GET_MDWE 66
+#endif
+
+/* prctl(2): how an attribute is asked for, if the result tells it, and set. */
+static const struct attribute {
+	const char *name;
+	uint64_t get, set;
+	/* What comes before the value when it is set. */
+	uint64_t first;
+	bool has_first;
+	int64_t usual;
+	uint64_t most;
+} attributes[] = {
+	/* The checkpoint has it (plugins/module_utils/_environment/attributes.py): it is asked for by a pointer only. */
+	{ .name = "pdeathsig", .set = PR_SET_PDEATHSIG, .most = 64 },
+	/* Since 6.3: no memory that is writable and executable. It cannot be taken back. */
+	{ .name = "mdwe", .get = PR_GET_MDWE, .set = PR_SET_MDWE, .most = 3 },
+	/* Whether a process is killed early by a fault of its memory. */
+	{ .name = "mce-kill",
+	  .get = PR_MCE_KILL_GET,
+	  .set = PR_MCE_KILL,
+	  .first = PR_MCE_KILL_SET,
+	  .has_first = true,
+	  .usual = PR_MCE_KILL_DEFAULT,
+	  .most = PR_MCE_KILL_DEFAULT },
+};
+
+#define ATTRIBUTES (sizeof(attributes) / sizeof(*attributes))
+
+/* Whether the thread is gone, or is only waited for. */
+static bool has_ended(pid_t thread)
+{
+	char path[64], text[512], *state;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", thread);
+	CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+
+	if (got <= 0)
+		return true;
+	text[got] = '\0';
+	state = strrchr(text, ')');
+	return !state || !state[1] || strchr("ZX", state[2]);
+}
+
+static int ask(struct injection *injection, const struct attribute *attribute, FILE *into)
+{
+	const uint64_t arguments[5] = { attribute->get };
+	int64_t value;
+
+	if (inject_call(injection, SYS_prctl, arguments, &value))
+		return -1;
+	/* Negative: not known to this kernel, and so nothing that the process could have. */
+	if (value >= 0 && value != attribute->usual)
+		fprintf(into, "%d %s %" PRId64 "\n", injection->thread, attribute->name, value);
+	return 0;
+}
+
+static int ask_process(pid_t process, FILE *into)
+{
+	struct injection injection;
+	int result = 0;
+
+	if (inject_begin(&injection, process))
+		return -1;
+	for (size_t i = 0; i < ATTRIBUTES && !result; i++)
+		if (attributes[i].get)
+			result = ask(&injection, &attributes[i], into);
+	if (!result)
+		result = landlock_ask(&injection, into);
+	if (inject_end(&injection))
+		result = -1;
+	return result;
+}
+
+int attributes_ask(int count, char **processes, FILE *into)
+{
+	uint64_t process;
+
+	for (int i = 0; i < count; i++) {
+		if (parse_number(processes[i], INT_MAX, &process) || !process)
+			return fail("'%s' is no process id.", processes[i]);
+		if (ask_process((pid_t)process, into) && !has_ended((pid_t)process))
+			return -1;
+	}
+	return fflush(into) ? fail("The answers cannot be written: %s.", strerror(errno)) : 0;
+}
+
+static const struct attribute *named(const char *name)
+{
+	for (size_t i = 0; i < ATTRIBUTES; i++)
+		if (name && !strcmp(name, attributes[i].name))
+			return &attributes[i];
+	return NULL;
+}
+
+static int set_value(pid_t thread, const struct attribute *attribute, uint64_t value)
+{
+	uint64_t arguments[5] = { attribute->set, value };
+	struct injection injection;
+	int64_t said = 0;
+	int result;
+
+	if (attribute->has_first) {
+		arguments[1] = attribute->first;
+		arguments[2] = value;
+	}
+	if (inject_begin(&injection, thread))
+		return -1;
+	result = inject_call(&injection, SYS_prctl, arguments, &said);
+	if (inject_end(&injection) || result)
+		return -1;
+	if (said < 0)
+		return fail("Thread %d cannot get its %s of %" PRIu64 " back: %s.", thread, attribute->name, value,
+			    strerror((int)-said));
+	return 0;
+}
+
+static int set_line(char *line)
+{
+	const char *thread = strsep(&line, " "), *name = strsep(&line, " "), *value = strsep(&line, "\n");
+	const struct attribute *attribute = named(name);
+	uint64_t id, number;
+
+	if (!attribute || !value || !line || *line || parse_number(thread, INT_MAX, &id) || !id ||
+	    parse_number(value, attribute->most, &number))
+		return fail("A line of the attributes is broken, expected THREAD NAME VALUE.");
+	/* One that has ended needs nothing any more; whether it should have is for others to say. */
+	return set_value((pid_t)id, attribute, number) && !has_ended((pid_t)id) ? -1 : 0;
+}
+
+int attributes_set(const char *path)
+{
+	FILE *list = fopen(path, "re");
+	char *line = NULL;
+	size_t room = 0;
+	int result = 0;
+
+	if (!list)
+		return fail("The attributes %s cannot be read: %s.", path, strerror(errno));
+	while (getline(&line, &room, list) > 0)
+		if (set_line(line))
+			result = -1;
+	if (ferror(list))
+		result = fail("The attributes %s cannot be read: %s.", path, strerror(errno));
+	free(line);
+	fclose(list);
+	return result;
+}

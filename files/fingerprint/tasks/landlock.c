@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "tasks/landlock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <linux/kcmp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/common.h"
+
+static int read_text(const char *path, char *text, size_t size)
+{
+	CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got = fd < 0 ? -1 : read(fd, text, size - 1);
+
+	text[got > 0 ? got : 0] = '\0';
+	return got < 0 ? -1 : 0;
+}
+
+/* Whether the kernel has Landlock. Where securityfs is not mounted that cannot be told, and the thread is asked. */
+static bool is_active(void)
+{
+	char modules[512];
+
+	return read_text("/sys/kernel/security/lsm", modules, sizeof(modules)) || strstr(modules, "landlock");
+}
+
+/* Whether another security module may forbid the look. */
+static bool is_confined(pid_t thread)
+{
+	char path[64], label[256];
+
+	snprintf(path, sizeof(path), "/proc/%d/attr/current", thread);
+	return !read_text(path, label, sizeof(label)) && *label && strncmp(label, "unconfined", strlen("unconfined"));
+}
+
+static int read_ids(pid_t thread, unsigned int *user, unsigned int *group)
+{
+	char path[64], text[4096], *users, *groups;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", thread);
+	if (read_text(path, text, sizeof(text)))
+		return -1;
+	users = strstr(text, "\nUid:\t");
+	groups = strstr(text, "\nGid:\t");
+	return users && groups && sscanf(users, " Uid: %u", user) == 1 && sscanf(groups, " Gid: %u", group) == 1 ? 0 : -1;
+}
+
+/* What the thread looks at: a process with its ids, without rights, and open to it. It says so by a byte, and waits for its end. */
+static void stand_still(int ready, unsigned int user, unsigned int group)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[2] = { { 0 } };
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (setresgid(group, group, group) || setresuid(user, user, user) || syscall(SYS_capset, &header, none) ||
+	    prctl(PR_SET_DUMPABLE, 1) || write(ready, "", 1) != 1)
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+static pid_t start_probe(pid_t thread)
+{
+	unsigned int user, group;
+	int ready[2];
+	char byte;
+	pid_t probe;
+
+	if (read_ids(thread, &user, &group) || pipe2(ready, O_CLOEXEC))
+		return -1;
+	probe = fork();
+	if (!probe)
+		stand_still(ready[1], user, group);
+	close(ready[1]);
+	if (probe > 0 && read(ready[0], &byte, 1) != 1) {
+		waitpid(probe, NULL, 0);
+		probe = -1;
+	}
+	close(ready[0]);
+	return probe;
+}
+
+int landlock_ask(struct injection *injection, FILE *into)
+{
+	pid_t probe;
+	int64_t said;
+	int result;
+
+	if (!is_active() || is_confined(injection->thread))
+		return 0;
+	probe = start_probe(injection->thread);
+	if (probe < 0)
+		return fail("Thread %d cannot be asked for Landlock: %s.", injection->thread, strerror(errno));
+	result = inject_call(injection, SYS_kcmp, (const uint64_t[5]){ (uint64_t)injection->thread, (uint64_t)probe, KCMP_VM },
+			     &said);
+	kill(probe, SIGKILL);
+	waitpid(probe, NULL, 0);
+	if (!result && said == -EPERM)
+		fprintf(into, "%d landlock 1\n", injection->thread);
+	return result;
+}

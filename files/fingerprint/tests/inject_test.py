@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""System calls injected into processes of every kind: they answer, take what is set, and go on as if nothing had been.
+
+inject_test.py FINGERPRINT
+"""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+PROGRAM = sys.argv[1]
+PDEATHSIG, MDWE, MCE_KILL = 1, 65, 33
+LIBC = "import ctypes,os,signal,struct,sys,threading,time,select,socket; libc=ctypes.CDLL(None,use_errno=True)\n"
+SECCOMP = """
+libc.prctl(38,1,0,0,0)
+allow,kill=0x7fff0000,0x80000000
+# prctl and kcmp kill the process.
+code=struct.pack("HBBI"*4,0x20,0,0,0,0x15,0,1,157,6,0,0,kill,0x15,0,1,312)+struct.pack("HBBI"*2,6,0,0,kill,6,0,0,allow)
+buffer=ctypes.create_string_buffer(code,len(code))
+class Program(ctypes.Structure): _fields_=[("count",ctypes.c_ushort),("filter",ctypes.c_void_p)]
+assert libc.prctl(22,2,ctypes.byref(Program(6,ctypes.addressof(buffer))),0,0)==0
+"""
+LANDLOCK = """
+libc.prctl(38,1,0,0,0)
+f=libc.syscall(444,struct.pack("Q",2),ctypes.c_size_t(8),0)
+assert f>=0 and libc.syscall(446,f,0)==0
+"""
+
+
+class Target:
+    """A process that runs Python code; it says "ready" first, and its last words when its standard input ends."""
+
+    def __init__(self, code, user=None):
+        self.process = subprocess.Popen(
+            ["/usr/bin/python3", "-c", LIBC + code],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            user=user,
+            group=user,
+            extra_groups=[] if user else None,
+            text=True,
+        )
+        assert self.process.stdout.readline() == "ready\n"
+        time.sleep(0.1)  # until it waits
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def end(self):
+        """Its last words."""
+        said, _ = self.process.communicate(timeout=20)
+        assert self.process.returncode == 0, self.process.returncode
+        return said.strip()
+
+
+def ask(*pids, code=0):
+    done = subprocess.run([PROGRAM, "ask", *map(str, pids)], capture_output=True, text=True, check=False)
+    assert done.returncode == code, (done.returncode, done.stderr)
+    return done.stdout.splitlines()
+
+
+def put(*lines, code=0):
+    with tempfile.NamedTemporaryFile("w") as file:
+        file.write("".join(f"{line}\n" for line in lines))
+        file.flush()
+        done = subprocess.run([PROGRAM, "set", file.name], capture_output=True, text=True, check=False)
+    assert done.returncode == code, (done.returncode, done.stderr)
+    return done.stderr
+
+
+WAIT = "print('ready',flush=True); sys.stdin.read()\n"
+TELL = (
+    "v=ctypes.c_int(); libc.prctl(2,ctypes.byref(v)); print(v.value, libc.prctl(66,0,0,0,0), libc.prctl(34,0,0,0,0))\n"
+)
+
+
+def test_attributes_are_set_and_asked_for():
+    target = Target(WAIT + TELL)
+    assert ask(target.pid) == []
+    put(f"{target.pid} pdeathsig 15", f"{target.pid} mdwe 1", f"{target.pid} mce-kill 1")
+    assert ask(target.pid) == [f"{target.pid} mdwe 1", f"{target.pid} mce-kill 1"]
+    assert target.end() == "15 1 1"
+
+
+def test_every_thread_has_a_death_signal_of_its_own():
+    target = Target(
+        "e=threading.Event(); said=[]\n"
+        "def work():\n said.append(libc.gettid()); e.wait(); v=ctypes.c_int(); libc.prctl(2,ctypes.byref(v)); said.append(v.value)\n"
+        "t=threading.Thread(target=work); t.start()\n" + WAIT + "e.set(); t.join(); print(said[1])\n" + TELL
+    )
+    thread = max(map(int, os.listdir(f"/proc/{target.pid}/task")))
+    put(f"{thread} pdeathsig 10")
+    assert target.end().split() == ["10", "0", "0", "2"]
+
+
+def test_calls_that_were_interrupted_go_on():
+    target = Target(
+        "def timed(f,*a):\n b=time.monotonic(); r=f(*a); return [r,round(time.monotonic()-b,1)]\n"
+        "said={}\n"
+        "def run(n,f,*a): said[n]=timed(f,*a)\n"
+        "r,w=os.pipe(); ts=struct.pack('qq',1,0)\n"
+        "a=[('sleep',libc.usleep,1000000),('clock',libc.syscall,230,1,0,ts,0),('poll',libc.poll,0,0,1000),\n"
+        "   ('read',lambda: libc.read(r,ctypes.create_string_buffer(8),8)),\n"
+        "   ('futex',lambda: libc.syscall(202,ctypes.byref(ctypes.c_int(0)),128,0,ts,0,0))]\n"
+        "ths=[threading.Thread(target=run,args=x) for x in a]\n"
+        "[t.start() for t in ths]\n" + WAIT + "os.write(w,b'x'); [t.join() for t in ths]; print(said)\n"
+    )
+    for thread in os.listdir(f"/proc/{target.pid}/task"):
+        for _ in range(3):
+            put(f"{thread} mce-kill 2")
+    time.sleep(1)
+    said = eval(target.end())
+    assert [said[name][0] for name in ("sleep", "clock", "poll", "read")] == [0, 0, 0, 1], said
+    assert all(0.9 < said[name][1] < 1.3 for name in ("sleep", "clock", "poll", "futex")), said
+
+
+def test_a_mask_for_the_time_of_a_call_is_left():
+    target = Target(
+        "got=[]; signal.signal(10,lambda *a: got.append(10)); signal.signal(12,lambda *a: got.append(12))\n"
+        "signal.pthread_sigmask(0,[10]); os.kill(os.getpid(),10); print('ready',flush=True)\n"
+        # Waits for SIGUSR2; SIGUSR1 stays blocked before, meanwhile and after.
+        "r=libc.syscall(130,struct.pack('Q',1<<9),8); first=list(got); print(first, sorted(signal.pthread_sigmask(0,[])))\n"
+    )
+    for _ in range(20):
+        assert ask(target.pid) == []
+    os.kill(target.pid, signal.SIGUSR2)
+    assert target.end() == "[12] [<Signals.SIGUSR1: 10>]"
+
+
+def test_signals_and_numbers_of_a_busy_process_are_all_right():
+    target = Target(
+        "n=[0]; signal.signal(14,lambda *a: n.__setitem__(0,n[0]+1)); signal.setitimer(signal.ITIMER_REAL,.001,.001)\n"
+        "import hashlib,math\nprint('ready',flush=True)\nbad=0; b=os.urandom(20000); h=hashlib.sha256(b).digest(); t=time.monotonic()\n"
+        "while time.monotonic()-t<2:\n"
+        " bad+=hashlib.sha256(b).digest()!=h or sum(i*.5 for i in range(500))!=62375.0\n"
+        "signal.setitimer(signal.ITIMER_REAL,0); print(bad, n[0]>100)\n"
+    )
+    until = time.monotonic() + 1.5
+    while time.monotonic() < until:
+        assert ask(target.pid) == []
+    assert target.end() == "0 True"
+
+
+def test_a_filter_of_system_calls_does_not_see_it():
+    target = Target(SECCOMP + WAIT + "print('alive')")
+    put(f"{target.pid} pdeathsig 15")
+    assert ask(target.pid) == []
+    assert target.end() == "alive"
+
+
+def test_a_stopped_process_stays_stopped():
+    target = Target(WAIT + TELL)
+    os.kill(target.pid, signal.SIGSTOP)
+    time.sleep(0.05)
+    put(f"{target.pid} pdeathsig 9")
+    time.sleep(0.05)
+    with open(f"/proc/{target.pid}/stat") as stream:
+        assert stream.read().rpartition(")")[2].split()[0] == "T"
+    os.kill(target.pid, signal.SIGCONT)
+    assert target.end().split()[0] == "9"
+
+
+def test_landlock_is_found_and_nothing_else_is_taken_for_it():
+    for user in (None, 65534):
+        plain, locked = Target(WAIT, user), Target(LANDLOCK + WAIT, user)
+        assert ask(plain.pid, locked.pid) == ([f"{locked.pid} landlock 1"] if landlock() else [])
+        plain.end()
+        locked.end()
+
+
+def landlock():
+    return ctypes.CDLL(None).syscall(444, None, ctypes.c_size_t(0), 1) > 0
+
+
+def test_what_cannot_be_said():
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    ask(gone.pid)  # there is nobody to ask any more
+    zombie = subprocess.Popen(["true"])
+    time.sleep(0.1)
+    ask(zombie.pid)
+    zombie.wait()
+    ask("x", code=1)
+    target = Target(WAIT)
+    for line in ("1", "x mdwe 1", f"{target.pid} mdwe", f"{target.pid} other 1", f"{target.pid} mdwe 9", ""):
+        assert "broken" in put(line, code=1)
+    assert "broken" in put("1 2 3 4", code=1)
+    put(f"{gone.pid} mdwe 1", f"{target.pid} mdwe 1")
+    assert ask(target.pid) == [f"{target.pid} mdwe 1"]
+    target.end()
+
+
+for name, test in list(globals().items()):
+    if name.startswith("test_"):
+        began = time.monotonic()
+        test()
+        print(f"{name[5:].replace('_', ' ')}: ok ({time.monotonic() - began:.1f} s)")

@@ -1,0 +1,75 @@
+"""Attributes that only a process itself can tell: who is asked, what is refused, and what the next boot sets."""
+
+import types
+
+import pytest
+from checkcases import Case, case_tests
+
+from ansible_collections.kup.fleet.plugins.module_utils._blocker import Blocked
+from ansible_collections.kup.fleet.plugins.module_utils._environment import attributes
+
+CASES = [("landlock", Case(({"landlock": 1},), ({"mdwe": 1},), "the process", "is in a Landlock sandbox"))]
+
+test_every_check_has_a_case, test_a_blocker_is_found, test_no_blocker_is_found = case_tests(
+    "_environment.attribute_checks", cases=CASES
+)
+
+
+def process(pid, parent=1, threads=(), exists=True):
+    return types.SimpleNamespace(
+        pid=pid, name="worker", exists=exists, threads=list(threads) or [pid], status=lambda field: str(parent)
+    )
+
+
+@pytest.fixture
+def program(monkeypatch):
+    """What the program says, and how it is called."""
+    calls, said = [], []
+
+    def run(command):
+        calls.append(command)
+        return types.SimpleNamespace(stdout="".join(f"{line}\n" for line in said))
+
+    monkeypatch.setattr(attributes, "run", run)
+    return types.SimpleNamespace(calls=calls, said=said)
+
+
+def test_all_processes_are_asked_at_once(program):
+    program.said += ["7 mdwe 1", "9 landlock 1"]
+    assert attributes.ask([process(7), process(8, exists=False), process(9)]) == {
+        7: {"mdwe": 1},
+        8: {},
+        9: {"landlock": 1},
+    }
+    assert program.calls == [["/usr/local/lib/kup/fingerprint", "ask", "7", "9"]]
+
+
+def test_nobody_is_asked_where_nobody_is(program):
+    assert attributes.ask([]) == {}
+    assert program.calls == []
+
+
+def test_a_sandbox_that_nobody_can_make_again_is_refused():
+    unit = types.SimpleNamespace(name="a.service", processes=[process(7), process(9)])
+    attributes.refuse(unit, {7: {"mdwe": 1}})
+    with pytest.raises(Blocked, match=r"^a\.service: process worker\[9\] the process is in a Landlock sandbox"):
+        attributes.refuse(unit, {7: {}, 9: {"landlock": 1}})
+
+
+def test_lines_of_a_unit(monkeypatch):
+    signals = {"/images/core-7.img": 15, "/images/core-8.img": 0, "/images/core-9.img": 9}
+    monkeypatch.setattr(attributes, "take_death_signal", signals.pop)
+    found = {7: {"mdwe": 1, "mce-kill": 1}, 20: {}}
+    # The last three have been made since the others were asked.
+    tree = [process(7, threads=[7, 8, 9]), process(20), process(21, parent=7), process(22, parent=21), process(23, 5)]
+    assert attributes.lines(found, tree, 7, "/images") == [
+        "7 mce-kill 1",
+        "7 mdwe 1",
+        "21 mce-kill 1",
+        "21 mdwe 1",
+        "22 mce-kill 1",
+        "22 mdwe 1",
+        "7 pdeathsig 15",
+        "9 pdeathsig 9",
+    ]
+    assert not signals  # those of children stay: their parents are there when CRIU restores them

@@ -1,0 +1,93 @@
+"""CRIU's image of a thread: the death signal is found and cleared, and broken bytes are refused."""
+
+import struct
+
+import pytest
+
+from ansible_collections.kup.fleet.plugins.module_utils._environment import attributes, core_image
+from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+
+MAGICS = struct.pack("<II", 0x54564319, 0x55053847)
+
+
+def varint(value):
+    text = b""
+    while value > 0x7F:
+        text, value = text + bytes([value & 0x7F | 0x80]), value >> 7
+    return text + bytes([value])
+
+
+def field(number, value):
+    """A field of a message: a number, or bytes."""
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def image(signal=None, comm=b"sig\x40\x0f"):
+    """core_entry: mtype, thread_info, tc, ids, thread_core (images/core.proto)."""
+    thread = field(1, 0) + field(2, 24) + field(5, 0) + field(6, 1 << 40) + field(7, field(1, 1) + field(2, 2))
+    thread += b"" if signal is None else field(8, signal)
+    thread += field(13, comm) + b"\x71" + b"\xff" * 8  # blk_sigset_extended is no such type, but may be one
+    message = (
+        field(1, 1) + field(2, field(1, 1 << 50)) + field(3, field(8, 15)) + field(4, b"\x08\x01") + field(5, thread)
+    )
+    return MAGICS + struct.pack("<I", len(message)) + message
+
+
+def test_a_death_signal_is_found_where_it_is():
+    content = image(15)
+    found = core_image.CoreImage(content)
+    assert found.death_signal == 15
+    assert content[found.place - 1 : found.place + 1] == b"\x40\x0f"
+    assert core_image.CoreImage(image()).death_signal == 0
+
+
+def test_only_the_signal_is_cleared(tmp_path):
+    path = tmp_path / "core-7.img"
+    path.write_bytes(image(9))
+    assert attributes.take_death_signal(path) == 9
+    assert path.read_bytes() == image(0)
+    assert attributes.take_death_signal(path) == 0
+
+
+def test_what_is_no_signal_is_refused(tmp_path):
+    path = tmp_path / "core-7.img"
+    path.write_bytes(image(300))
+    with pytest.raises(KupError, match="has the death signal 300"):
+        attributes.take_death_signal(path)
+    assert path.read_bytes() == image(300)
+
+
+def test_a_link_is_not_followed(tmp_path):
+    (tmp_path / "other").write_bytes(image(9))
+    (tmp_path / "core-7.img").symlink_to(tmp_path / "other")
+    with pytest.raises(OSError, match="symbolic"):
+        attributes.take_death_signal(tmp_path / "core-7.img")
+
+
+@pytest.mark.parametrize("cut", range(len(image(15))))
+def test_a_cut_image_is_refused(cut):
+    with pytest.raises(KupError, match="not as CRIU writes it"):
+        core_image.CoreImage(image(15)[:cut])
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        b"\x2a\x05\x40",  # longer than the message
+        b"\x2a\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",  # a number without an end
+        b"\x2b\x00",  # a group
+        field(5, b"\x40"),
+        field(5, b"\x40\x80"),
+        field(5, b"\x41\x00"),
+    ],
+)
+def test_a_broken_message_is_refused(message):
+    with pytest.raises(KupError, match="not as CRIU writes it"):
+        core_image.CoreImage(MAGICS + struct.pack("<I", len(message)) + message)
+
+
+def test_another_image_is_refused():
+    with pytest.raises(KupError):
+        core_image.CoreImage(b"\0" * 8 + image(15)[8:])
