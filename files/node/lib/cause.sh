@@ -75,6 +75,8 @@ cause_of() {
 		printf '%s\n' "$told${help:+; $help}"
 	elif [ "${SERVICE_RESULT-$(systemctl show --property=Result --value -- "$1")}" = timeout ]; then
 		echo "the restore took longer than $RESTORE_TIMEOUT s: set kup_restore_timeout higher"
+	elif [ ! -e "$run/$1.cause" ]; then # boot/restore-unit makes it
+		echo "its restore was not started, because a unit that it needs has failed: 'systemctl --failed' names it"
 	else
 		echo "the restore ended without an error of CRIU: 'journalctl --unit=$1' says more"
 	fi

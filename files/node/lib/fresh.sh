@@ -77,10 +77,10 @@ note_lost() {
 	done
 }
 
-# start_units UNIT...: start units afresh, by their own text
+# start_units UNIT...: start units afresh, by their own text. systemd does not know one any more that it has not even tried to restore.
 start_units() {
 	for other in "$@"; do
-		systemctl reset-failed "$other"
-		systemctl --no-block start "$other"
+		systemctl reset-failed "$other" || :
+		systemctl --no-block start "$other" || :
 	done
 }

@@ -15,5 +15,5 @@ pages_pending() {
 # does not start it again.
 drop_pages() {
 	rm -f "$run/$1.pending"
-	systemctl kill --signal=SIGKILL "kup-paged-$1.service" 2>/dev/null || :
+	systemctl kill --signal=SIGKILL "kup-paged-$1" 2>/dev/null || :
 }

@@ -330,6 +330,14 @@ def test_what_is_lost_is_recorded_and_started_fresh(node, running, phase, after,
     assert "STATE LOST" in made.read("dev/kmsg")
 
 
+def test_a_unit_that_systemd_does_not_know_any_more_is_started(node):
+    made = partly(node)
+    made.fake("systemctl", '[ "$1" != reset-failed ]')
+    made.run("boot/restore-done")
+    assert f"systemctl --no-block start {UNIT}" in made.calls
+    assert made.timeline() == ["restore-done"]
+
+
 def test_where_all_is_lost_nothing_is_partial(node):
     made = partly(node)
     made.mark(f"{OTHER}.fresh")

@@ -9,7 +9,7 @@ FAILED = {"SERVICE_RESULT": "exit-code"}
 
 
 # What systemctl says of units: those that have failed; none is on its way.
-SYSTEMCTL = 'case "$*" in *is-failed*%s*) exit 0 ;; *is-failed*) exit 1 ;; esac'
+SYSTEMCTL = 'case "$*" in *is-failed*%s*) exit 0 ;; *is-failed*) exit 1 ;; *show*) echo ActiveState=failed ;; esac'
 
 
 def failing(node, failed="no.service", **values):
@@ -19,7 +19,7 @@ def failing(node, failed="no.service", **values):
     """
     made = node(**values)
     made.write("dev/kmsg")
-    made.mark("early-done")
+    made.mark("early-done", *(f"{unit}.cause" for unit in made.values["UNITS"].split()))
     made.fake("systemctl", SYSTEMCTL % failed)
     return made
 
@@ -80,6 +80,12 @@ def test_where_kexec_is_refused_the_boot_loader_starts_the_old_kernel(node):
     assert acts(made)[-2:] == [f"systemctl kill --signal=SIGKILL {UNIT}", "systemctl --force reboot"]
 
 
+def test_a_second_try_to_go_back_keeps_the_first_cause(node):
+    made = failing(node, REASON=f"the restore failed on {NEW}: the cause")
+    made.run("boot/restore-failed", code=1)
+    assert made.load()["REASON"] == f"the restore failed on {NEW}: the cause"
+
+
 def test_at_once_where_kexec_is_refused_the_service_of_its_own_has_its_turn(node):
     made = failing(node)
     made.run("boot/restore-failed", "at-once", UNIT, code=1, **FAILED)
@@ -138,7 +144,7 @@ def test_the_last_unit_to_fail_lets_the_others_go_on(node, stopped, runs, values
     assert made.marked(f"{UNIT}.fresh")
     assert not made.marked(f"{UNIT}.pending")
     # Its page daemon waits for nobody any more.
-    assert made.called("systemctl kill") == [f"systemctl kill --signal=SIGKILL kup-paged-{UNIT}.service"]
+    assert made.called("systemctl kill") == [f"systemctl kill --signal=SIGKILL kup-paged-{UNIT}"]
     assert made.marked(f"{OTHER}.pending")
     assert (made.root / "run/kup/open").is_symlink()
     assert made.marked("rest")
@@ -432,6 +438,13 @@ def test_a_restore_that_took_too_long_is_told_with_its_limit(node):
     made = failing(node, RESTORE_TIMEOUT="120")
     made.run("boot/restore-failed", "at-once", UNIT, code=1, SERVICE_RESULT="timeout")
     assert made.load()["REASON"].endswith(": the restore took longer than 120 s: set kup_restore_timeout higher")
+
+
+def test_a_restore_that_was_not_started_is_told_as_such(node):
+    made = failing(node)
+    (made.root / f"run/kup/{UNIT}.cause").unlink()
+    made.run("boot/restore-failed", code=1)
+    assert f"{UNIT}: its restore was not started" in made.load()["REASON"]
 
 
 def test_of_many_units_the_first_three_are_told(node):
