@@ -32,11 +32,13 @@ process_name() {
 describe_error() {
 	place=${1#*Error (} place=${place%%)*}
 	message=${1#*Error (} message=$(printf '%s' "${message#*): }" | one_line 200)
-	culprit=${1%%: Error (*}
-	case $message in
-	*' killed by signal '* | *' stopped by signal '* | *' exited, status='*) culprit=${message%% *} ;;
+	culprit=''
+	case $1 in
+	*[0-9]': Error ('*) culprit=${1%%: Error (*} culprit=${culprit##*[!0-9]} ;;
+	*'): '[0-9]*' killed by signal '* | *'): '[0-9]*' stopped by signal '* | *'): '[0-9]*' exited, status='*)
+		culprit=${message%%[!0-9]*}
+		;;
 	esac
-	culprit=${culprit##*[!0-9]}
 	name=''
 	[ -z "$culprit" ] || name=$(process_name "$culprit" | one_line 15)
 	printf '%s' "${culprit:+process ${name:+$name (}$culprit${name:+)}: }$message ($(printf '%s' "$place" | one_line 60))"

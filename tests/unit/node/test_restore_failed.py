@@ -406,8 +406,8 @@ def test_the_node_s_settings_are_its_own_again(node):
             "the directory of this socket was not there in the early boot: name it in RuntimeDirectory= of the unit",
         ),
         (
-            "(00.1) Error (criu/image.c:1): Can't open 'it'\n(00.5) Error (criu/cr-restore.c:2): Restoring FAILED.\n",
-            "Can't open 'it' (criu/image.c:1)",
+            "(00.1) Error (criu/image.c:1): Can't open 'it' of 4711\n(00.5) Error (criu/cr-restore.c:2): Restoring FAILED.\n",
+            "Can't open 'it' of 4711 (criu/image.c:1)",
         ),
         (
             "(00.4) Error (criu/cr-restore.c:1269): 4711 killed by signal 9: Killed\n",
