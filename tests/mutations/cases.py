@@ -36,6 +36,48 @@ CASES = (
     ),
     Mutation(
         "plugins/module_utils/_update/network_lock.py",
+        "a flush of the ruleset lifts the network lock",
+        "{{\\n\\tflags owner\\n{",
+        "{{\\n{",
+    ),
+    Mutation(
+        "plugins/module_utils/_environment/packet_filter.py",
+        "the packet filter is recorded by the numbers of interfaces",
+        "_BY_NAME.get(found.group(), found.group())",
+        "found.group()",
+    ),
+    Mutation(
+        "plugins/module_utils/_environment/mounts.py",
+        "a unit with mounts of its own waits for no file system",
+        "by_number.get(number) or _on_node(own.get(number), node)",
+        "by_number.get(number)",
+    ),
+    Mutation(
+        "plugins/module_utils/_update/boot_units.py",
+        "a restore does not wait for the file systems of its unit",
+        'MOUNTS=" ".join(mounts)',
+        'MOUNTS=""',
+    ),
+    Mutation(
+        "plugins/module_utils/_system/network.py",
+        "a restore waits for an address that is not there",
+        "            if route:\n                chosen",
+        "            if True:\n                route = route or (destination, '')\n                chosen",
+    ),
+    Mutation(
+        "files/node/boot/early",
+        "the early boot loads no security profiles",
+        "load_profiles\nhold",
+        "hold",
+    ),
+    Mutation(
+        "files/node/lib/network.sh",
+        "a socket cannot be bound to an address that is not there",
+        "|| echo 1 >/proc/sys/net/ipv4/ip_nonlocal_bind || :",
+        "|| :",
+    ),
+    Mutation(
+        "plugins/module_utils/_update/network_lock.py",
         "the network lock is not loaded",
         '    run(["nft", "-f", "-"], stdin=text)',
         "    del text",

@@ -124,8 +124,9 @@ def _numbers(process):
             places.setdefault((fields[3], fields[4]), fields[0])
     links += [f"{process.path}/map_files/{_without_zeros(place)}" for place in places.values()]
     found = {_mount_of_link(link) for link in links}
-    for number, _target in process.descriptors():
-        found.add(_mount_number(f"{process.path}/fdinfo/{number}"))
+    for number, target in process.descriptors():
+        if target.startswith("/"):  # else a socket, a pipe or the like: there may be thousands
+            found.add(_mount_number(f"{process.path}/fdinfo/{number}"))
     return found - {""}
 
 
