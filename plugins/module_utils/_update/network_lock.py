@@ -22,6 +22,11 @@ TABLE = "inet kup"
 #: The second table of the next boot.
 HELD = "inet kup_held"
 
+# The kernel sends a bare acknowledgement when a connection leaves repair mode. It tells the node's own filter that the connection is
+# established: to connection tracking, which is new in this boot, the next packet of the peer would begin one, and most filters drop it.
+# The limit has room for all options of TCP.
+_PROBE = "tcp flags == ack meta length < 81 accept"
+
 
 def ruleset(sockets):
     """Text for ``nft -f`` that drops all packets of ``sockets`` (list of `sockets.Socket`).
@@ -52,7 +57,7 @@ def _content(sockets):
         sender, receiver = (f"{family} {end}addr . {protocol} {end}port" for end in "sd")
         incoming.append(f"{receiver} . {sender} @{name} drop")
         outgoing.append(f"{sender} . {receiver} @{name} drop")
-    return "".join(sets) + _chain("input", incoming) + _chain("output", outgoing)
+    return "".join(sets) + _chain("input", incoming) + _chain("output", [_PROBE, *outgoing])
 
 
 def _protocol(socket):

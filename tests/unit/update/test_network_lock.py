@@ -65,6 +65,12 @@ def test_packets_of_criu_itself_pass_before_anything_is_dropped():
     assert found.index("meta mark 0xc114 accept") < found.index("tcp dport @tcp_ports drop")
 
 
+def test_an_acknowledgement_without_data_passes_outward_only():
+    incoming, outgoing = network_lock.ruleset([socket(("0.0.0.0", 80), listening=True)]).split("chain ")[1:]
+    assert "flags == ack" not in incoming
+    assert outgoing.index("tcp flags == ack meta length < 81 accept") < outgoing.index("drop")
+
+
 def test_the_table_is_replaced_as_a_whole():
     found = rules([])
     assert found[:3] == ["table inet kup", "delete table inet kup", "table inet kup {"]
