@@ -120,8 +120,16 @@ int place_mount(const struct place *place, const struct step *step)
 		return -1;
 	if (inside.st_dev != outside.st_dev)
 		return 0;
+	const char *options = step->words[0].text;
+	unsigned long flags = MS_NOSUID | MS_NODEV;
+
+	/* The only one of the words that is not for tmpfs itself. */
+	if (!strncmp(options, "noexec", 6) && (options[6] == ',' || options[6] == '\0')) {
+		flags |= MS_NOEXEC;
+		options += options[6] ? 7 : 6;
+	}
 	name_descriptor(name, sizeof(name), fd);
-	return mount("tmpfs", name, "tmpfs", MS_NOSUID | MS_NODEV, step->words[0].text);
+	return mount("tmpfs", name, "tmpfs", flags, options);
 }
 
 int place_directory(const struct place *place, const struct step *step)

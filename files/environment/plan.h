@@ -5,7 +5,7 @@
  *
  *     kup-environment 1
  *     sysctl    NEED UNIT NAME VALUE
- *     mount     NEED UNIT PATH OPTIONS                        a tmpfs, unless something is mounted there already
+ *     mount     NEED UNIT PATH OPTIONS                        a tmpfs (noexec comes first), unless one is there already
  *     directory NEED UNIT PATH MODE OWNER GROUP
  *     file      NEED UNIT PATH MODE OWNER GROUP SECONDS NANOSECONDS CONTENT
  *     fifo      NEED UNIT PATH MODE OWNER GROUP

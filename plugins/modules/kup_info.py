@@ -97,6 +97,13 @@ kup:
       description: The transaction record of the last update. Its phase is empty if there has been none.
       type: dict
       returned: always
+    environment_lacks:
+      description:
+        - What the last restore of this boot could not put in place, a line each with unit, object and cause.
+        - The plan of it is C(/var/lib/kup/boot/N/environment) until the commit.
+      type: list
+      elements: str
+      returned: always
     services_running:
       description: All services that run, without those in O(units). A switch ends them, and the new kernel starts them afresh.
       type: list

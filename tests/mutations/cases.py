@@ -17,6 +17,60 @@ class Mutation:
 
 CASES = (
     Mutation(
+        "files/environment/place.c",
+        "a link that somebody has put in the way is followed",
+        "RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS",
+        "RESOLVE_BENEATH",
+    ),
+    Mutation(
+        "files/environment/place.c",
+        "a path may go up, out of the directories in memory",
+        "\tif (goes_up(path))\n\t\treturn false;\n",
+        "",
+    ),
+    Mutation(
+        "files/environment/sysctl.c",
+        "a setting that begins like the wanted one stays",
+        "\t\tif (*b && !blank(*b))\n\t\t\treturn false;\n",
+        "",
+    ),
+    Mutation(
+        "files/environment/apply.c",
+        "a unit is restored without what it needs",
+        "\tappend(run, name, line, true);\n",
+        "",
+    ),
+    Mutation(
+        "plugins/module_utils/_environment/sysctls.py",
+        "a setting bars the way back",
+        '"kernel/kexec_load_*", ',
+        "",
+    ),
+    Mutation(
+        "plugins/module_utils/_environment/sysctls.py",
+        "systemd-sysctl undoes what somebody has set since the boot",
+        "if name in drifted or",
+        "if",
+    ),
+    Mutation(
+        "plugins/module_utils/_environment/run_files.py",
+        "nothing needs a unit's files in memory",
+        "plan.step(words[0], unit, words[1], required)",
+        "plan.step(words[0], unit, words[1])",
+    ),
+    Mutation(
+        "plugins/module_utils/_environment/run_files.py",
+        "the directory of a unix socket stays behind",
+        'os.path.dirname(name) if name.startswith("/") else ""',
+        '""',
+    ),
+    Mutation(
+        "plugins/module_utils/_environment/tmpfiles.py",
+        "systemd-tmpfiles empties a directory that travelled",
+        'else "~"',
+        'else ""',
+    ),
+    Mutation(
         "plugins/module_utils/_update/network_lock.py",
         "the network lock drops nothing",
         '        incoming.append(f"{protocol} dport @{name} drop")\n',

@@ -99,6 +99,8 @@ def write(
         boot_plan.sysctls, "collect", lambda: {"kernel/pid_max": "4194304", "vm/overcommit_memory": "2"}
     )
     monkeypatch.setattr(boot_plan.sysctls, "drift", lambda settings: {})
+    monkeypatch.setattr(boot_plan.run_files, "find", lambda unit: boot_plan.run_files.Use())
+    monkeypatch.setattr(boot_plan.run_files.tmpfiles, "configuration", lambda: [])
     monkeypatch.setattr(ppp.command, "check", lambda feature: "")
     monkeypatch.setattr(boot_units.panic, "watchdog_drivers", lambda: list(watchdogs))
     monkeypatch.setattr(boot_units, "show", lambda name, *properties: {"After": after})

@@ -188,8 +188,8 @@ class Apply(unittest.TestCase):
 
     @unittest.skipIf(os.getuid(), "needs root")
     def test_a_tmpfs_is_mounted_once(self):
-        show = f'{PROGRAM} "$@" && {PROGRAM} "$@" && grep -c \' {self.root}/tmp \' /proc/self/mountinfo && stat -c %a {self.root}/tmp'
-        (self.root / "plan/m").write_text("kup-environment 1\nmount required - /tmp mode=1777,size=50%25\n")
+        show = f'{PROGRAM} "$@" && {PROGRAM} "$@" && grep -c \' {self.root}/tmp .*noexec\' /proc/self/mountinfo && stat -c %a {self.root}/tmp'
+        (self.root / "plan/m").write_text("kup-environment 1\nmount required - /tmp noexec,mode=1777,size=50%25\n")
         (self.root / "plan/m").chmod(0o600)
         words = ["apply", "--root", self.root, "--run", self.root / "run/kup", self.root / "plan/m"]
         done = subprocess.run(

@@ -183,8 +183,8 @@ def sysv_memory(mapping, around):
 
 @check
 def mapped_file_in_memory(mapping, around):
-    """A process maps a file of a file system in memory, such as /dev/shm."""
-    if not mapping.path.endswith(" (deleted)") and mapping.device in around.volatile:
+    """A process maps a file that is in memory, and not below /run, /dev/shm or /tmp."""
+    if not mapping.path.endswith(" (deleted)") and around.loses(mapping.path, mapping.device):
         yield f"the mapping of {mapping.path}", IN_MEMORY, NO_SHM
 
 

@@ -151,8 +151,8 @@ def device_descriptor(descriptor, around):
 
 @check
 def file_in_memory(descriptor, around):
-    """A process has a file open that is in memory, such as one in /run or /dev/shm."""
-    if descriptor.device in around.volatile:
+    """A process has a file open that is in memory, and not below /run, /dev/shm or /tmp."""
+    if descriptor.device and around.loses(descriptor.target, descriptor.device):
         yield descriptor.text, IN_MEMORY, NO_SHM
 
 

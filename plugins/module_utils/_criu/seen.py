@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass
 
 from .._files import read_lines, read_text
-from .._system import descriptors, processes, sysv, unix_sockets
+from .._system import descriptors, memory_paths, processes, sysv, unix_sockets
 from .._system.sockets import Tables
 
 JOURNAL = "/run/systemd/journal/stdout"
@@ -33,7 +33,7 @@ class Around:
 
     ``parents``: pid → parent's pid of the unit's processes, empty if that cannot be told; ``namespaces``: kind → the host's, and
     of "mnt" the main process's; ``volatile``: device numbers ("00:1c") of file systems in memory; ``mqueue``: that of POSIX
-    message queues.
+    message queues; ``travelling``: of file systems in memory whose files go along.
     """
 
     main_pid: int
@@ -42,6 +42,11 @@ class Around:
     namespaces: dict
     volatile: frozenset
     mqueue: str = ""
+    travelling: frozenset = frozenset()
+
+    def loses(self, path, device):
+        """Whether a file with this ``path`` on this ``device`` ends with the kernel."""
+        return device in self.volatile and not (device in self.travelling and memory_paths.travels(path))
 
 
 @dataclass(frozen=True)
@@ -113,7 +118,8 @@ def around(unit):
     parents = {each.pid: each.parent for each in unit.processes} if processes.HAS_PSUTIL else {}
     host = {kind: os.readlink(f"/proc/1/ns/{kind}") for kind in (*_NAMESPACES, "ipc")}
     host["mnt"] = unit.main.namespace("mnt")
-    return Around(unit.main_pid, unit.cgroup, parents, host, _volatile_devices(), _mqueue_device())
+    travelling = frozenset(_device(*number) for number in memory_paths.devices())
+    return Around(unit.main_pid, unit.cgroup, parents, host, _volatile_devices(), _mqueue_device(), travelling)
 
 
 def outsiders(unit):

@@ -135,3 +135,10 @@ def swapped_out(swapped, room, limit, late):
             f"has {swapped >> 20} MiB swapped out, which have to come in, but {limit} has room for {max(room, 0) >> 20} MiB",
             "make room there, or use the engine foam",
         )
+
+
+@check
+def mapped_run_file(paths):
+    """With ppp: a process maps a file in memory; its pages are neither the process's own nor on a disk."""
+    for path in paths:
+        yield f"the mapping of {path}", "is a file in memory", "use another engine for this node, or a file on a disk"

@@ -21,6 +21,7 @@ from importlib.util import find_spec
 from .._blocker import about
 from .._boot import crash_kernel, kexec
 from .._criu import command
+from .._environment import run_files
 from .._errors import KupError
 from .._files import make_directory, read_text
 from .._system import memory
@@ -68,7 +69,8 @@ class Ppp(Engine):
     def unit_blockers(self, unit):
         texts = {unit.name: unit.definition(), **unit.slices()}
         limits = [(where, setting) for where, text in texts.items() for setting in _RELATIVE.findall(text)]
-        return about(checks.relative_memory_limit(limits), unit=unit.name) + swap.blockers(unit)
+        found = checks.relative_memory_limit(limits) + checks.mapped_run_file(run_files.mapped(unit))
+        return about(found, unit=unit.name) + swap.blockers(unit)
 
     def packages(self, kernels):
         return kmod.packages(kernels) + ([] if find_spec("elftools") else ["python3-pyelftools"])

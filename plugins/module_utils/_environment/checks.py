@@ -16,6 +16,24 @@ UNFIT = re.compile(r"[\s%$\"'\\]")
 
 
 @check
+def run_files_size(count, size, count_max, size_max):
+    """A unit has too much in files in memory (/run, /dev/shm, /tmp where it is a tmpfs): they are copied while it is stopped."""
+    if count > count_max or size > size_max:
+        yield (
+            "its files in memory",
+            f"are {count} with {size >> 20} MiB, expected at most {count_max} with {size_max >> 20} MiB",
+            "remove what it does not need, or have it keep large files on a disk",
+        )
+
+
+@check
+def run_directory(paths):
+    """A process uses something in a part of /run that the boot makes anew, such as /run/systemd."""
+    for path in paths:
+        yield f"its {path}", "is in a part of /run that the next boot makes anew", "have it use a directory of its own"
+
+
+@check
 def packet_filter(lost, said):
     """The node's packet filter cannot be recorded, or not be loaded before the interfaces come up."""
     for each in lost:

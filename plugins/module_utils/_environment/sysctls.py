@@ -11,7 +11,6 @@ counts last.
 
 from __future__ import annotations
 
-import contextlib
 import fnmatch
 import os
 import stat
@@ -167,12 +166,6 @@ def put_plan(plans, settings, drifted):
         plan.step("file", plan.NODE, (KEPT, "644", 0, 0, 0, 0, content)),
     ]
     plans.put("1-sysctls", steps)
-
-
-def keep_no_more():
-    """From the next boot on, sysctl.d alone counts."""
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(KEPT)
 
 
 def note(settings, drifted):

@@ -44,7 +44,7 @@ import os
 import shutil
 
 from .._blocker import Blocked, about, first_of
-from .._environment import attributes, mounts, open_files, packet_filter, security_profiles, sysctls
+from .._environment import attributes, mounts, open_files, packet_filter, run_files, security_profiles, sysctls
 from .._environment import checks as environment_checks
 from .._environment.plan import Plans
 from .._files import as_bytes, make_directory, read_text
@@ -86,6 +86,7 @@ class Plan:
         self._put_environment()
         processes = [process for checkpoint in checkpoints for process in checkpoint.unit.processes]
         self._put("processes", "".join(f"{process.pid} {records.one_line(process.name)}\n" for process in processes))
+        self._run_files = run_files.RunFiles([checkpoint.unit for checkpoint in checkpoints])
         sockets = [socket for checkpoint in checkpoints for socket in checkpoint.findings.sockets]
         self._reach.look(sockets)
         self._interfaces = self._reach.interfaces()
@@ -108,6 +109,7 @@ class Plan:
         self._put("routes", self._reach.queries(sockets))
         if self._reach.missing(sockets):
             self._put("nonlocal-bind", read_text(_NONLOCAL_BIND, "0") + "\n")
+        self._run_files.put_plan(self._plans)
         self._put("last-pid", f"{max(threads) + 1}\n")
 
     def note_trees(self, checkpoints):
@@ -124,8 +126,9 @@ class Plan:
                 self._put(f"attributes-{name}", "".join(f"{line}\n" for line in lines))
 
     def _put_environment(self):
+        self._plans = Plans(f"{self.directory}/environment")
         settings = sysctls.collect()
-        sysctls.put_plan(Plans(f"{self.directory}/environment"), settings, sysctls.drift(settings))
+        sysctls.put_plan(self._plans, settings, sysctls.drift(settings))
         self._put("overcommit", f"{settings[sysctls.OVERCOMMIT]}\n")
 
     def _put_links(self):

@@ -24,7 +24,7 @@ from .._criu import support
 from .._criu.checks import criu_check, criu_kernel
 from .._engines import registry
 from .._environment import checks as environment_checks
-from .._environment import mounts, packet_filter, security_profiles, sysctls
+from .._environment import mounts, packet_filter, run_files, security_profiles, sysctls
 from .._errors import KupError
 from .._system import processes
 from .._system.units import Unit, full_names
@@ -167,6 +167,13 @@ def judge_unit(name):
     return _judge(Unit(name)).verdict
 
 
+def _of_run_files(unit):
+    use = run_files.find(unit)
+    sizes = (*run_files.survey([use]), run_files.OBJECTS_MAX, run_files.BYTES_MAX)
+    found = environment_checks.run_files_size(*sizes)
+    return found + environment_checks.run_directory(sorted(use.elsewhere))
+
+
 def _judge_all(units):
     carried = criu_seen.links(units)
     return [_judge(unit, carried) for unit in units]
@@ -182,7 +189,7 @@ def _judge(unit, carried=frozenset()):
         refused = [each for mount in used for each in first_of(environment_checks.MOUNT_CHECKS, mount)]
         labels = security_profiles.of_unit(unit)
         refused += [each for label in labels for each in first_of(environment_checks.LABEL_CHECKS, label)]
-        blockers = findings.blockers + about(refused, unit=unit.name)
+        blockers = findings.blockers + about(refused + _of_run_files(unit), unit=unit.name)
         verdict["movable"] = not blockers
         verdict["mounts"] = [mount.place for mount in used]
         verdict["connections"] = len([socket for socket in findings.sockets if socket.connected])

@@ -13,7 +13,7 @@ from ansible_collections.kup.fleet.plugins.module_utils._system import descripto
 
 HOST = {kind: f"{kind}:[1]" for kind in ("pid", "net", "user", "mnt")}
 UNIT = "/system.slice/a.service"
-AROUND = seen.Around(7, UNIT, {7: 1, 8: 7, 9: 8}, HOST, frozenset({"00:1c"}), "00:13")
+AROUND = seen.Around(7, UNIT, {7: 1, 8: 7, 9: 8}, HOST, frozenset({"00:1c", "00:1d"}), "00:13", frozenset({"00:1d"}))
 PROCESS = seen.Process(9, HOST, "", UNIT, False)
 
 
@@ -86,6 +86,10 @@ CASES = [
         Case(mapping("/SYSV0001 (deleted)"), mapping("/dev/zero (deleted)"), "a System V shared memory segment"),
     ),
     ("mapped-file-in-memory", Case(mapping("/run/x", "00:1c"), mapping("/run/x", "fe:01"), "the mapping of /run/x")),
+    (
+        "mapped-file-in-memory",
+        Case(mapping("/run/udev/x", "00:1d"), mapping("/run/x/y", "00:1d"), "the mapping of /run/udev/x"),
+    ),
     (
         "mapped-file-in-memory",
         Case(mapping("/run/x", "00:1c"), mapping("/run/x (deleted)", "00:1c"), "the mapping of /run/x"),
@@ -222,6 +226,14 @@ CASES = [
     (
         "file-in-memory",
         Case(descriptor("/run/x", device="00:1c"), descriptor("/run/x", device=""), "descriptor 5 (/run/x)"),
+    ),
+    (
+        "file-in-memory",
+        Case(
+            descriptor("/run/utmp", device="00:1d"),
+            descriptor("/dev/shm/x", device="00:1d"),
+            "descriptor 5 (/run/utmp)",
+        ),
     ),
     (
         "foreign-mount",

@@ -50,6 +50,7 @@ CASES = [
         "relative-memory-limit",
         Case(([("b.slice", "MemoryMax=90%")],), ([],), "MemoryMax=90% in b.slice", "expected bytes"),
     ),
+    ("mapped-run-file", Case((["/dev/shm/x"],), ([],), "the mapping of /dev/shm/x", "another engine")),
     # Exactly so much is brought in later.
     (
         "swapped-out",

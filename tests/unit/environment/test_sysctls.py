@@ -166,13 +166,5 @@ def test_what_the_boot_would_change_later_is_kept(tmp_path):
     assert names == {"vm/swappiness", "vm/max_map_count", "net/ipv4/conf/default/a"}
 
 
-def test_nothing_is_kept_after_the_commit(tmp_path, monkeypatch):
-    monkeypatch.setattr(sysctls, "KEPT", str(tmp_path / "kept"))
-    (tmp_path / "kept").touch()
-    for _ in range(2):
-        sysctls.keep_no_more()
-        assert not (tmp_path / "kept").exists()
-
-
 def test_the_settings_of_this_machine_can_be_recorded():
     assert "kernel/pid_max" in sysctls.collect()

@@ -240,7 +240,7 @@ def node(tmp_path, monkeypatch):
         (crash_kernel, "room", lambda directory: "crashkernel=1K@0"),
         (crash_kernel, "provide_files", lambda directory: found.note("crash kernel files")),
         (crash_kernel, "disarm", lambda record: found.note("disarm")),
-        (commit.sysctls, "keep_no_more", lambda: found.note("settings are kept no more")),
+        (commit.kept, "remove", lambda: found.note("what is kept in /run is removed")),
         (commit, "run", lambda argv, check=True: found.note(" ".join(argv))),
         (leftovers, "run", lambda argv, check=True: found.note(" ".join(argv))),
     ):

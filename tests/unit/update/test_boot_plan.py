@@ -95,7 +95,7 @@ def test_all_files_of_a_plan(write):
         ),
         "nonlocal-bind",
         *("packets.nft", "filter/rules.nft", "lock-owner/table.nft", "lock-owner/commands", "lock-owner/answers"),
-        *("overcommit", "environment/1-sysctls.plan", "environment/contents/1"),
+        *("overcommit", "environment/1-sysctls.plan", "environment/2-files.plan", "environment/contents/1"),
         *(
             f"restore/{name}.service"
             for name in ("kup-early", "kup-restore-done", "kup-restore-failed", "cache", "store")

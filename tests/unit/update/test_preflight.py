@@ -62,9 +62,11 @@ def fit(monkeypatch):
         mounts=[],
         locked="",
         labels=[],
+        run_files=preflight.run_files.Use(),
     )
     monkeypatch.setattr(preflight, "Unit", Unit)
     monkeypatch.setattr(preflight.sysctls, "collect", lambda: {"vm/swappiness": "1"})
+    monkeypatch.setattr(preflight.run_files, "find", lambda unit: parts.run_files)
     monkeypatch.setattr(preflight.sysctls, "drift", lambda settings: dict(parts.drift))
     monkeypatch.setattr(preflight.node_kernels, "running", lambda: parts.running)
     monkeypatch.setattr(preflight.node_kernels, "choose", lambda selector: parts.target)
@@ -156,6 +158,14 @@ def test_a_fit_node(fit):
         ("a.service", True, 1000 << 20),
         ("b.service", True, 1000 << 20),
     ]
+
+
+def test_files_in_memory_are_judged(fit, monkeypatch):
+    fit.run_files = preflight.run_files.Use(elsewhere={"/run/udev/x"})
+    monkeypatch.setattr(preflight.run_files, "survey", lambda uses: (1, 17 << 20))
+    verdict = examine()
+    assert codes(verdict) == ["run-files-size", "run-directory"]
+    assert not verdict["units"][0]["movable"]
 
 
 def test_what_would_be_lost_with_a_plain_boot_is_noted(fit):

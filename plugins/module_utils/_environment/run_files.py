@@ -1,0 +1,387 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""Files in memory that units use, below /run, /dev/shm and /tmp: the next boot has them before the restore.
+
+A file that a unit has open or mapped, its working directory, the directory of its socket, its RuntimeDirectory=, a file with the id of
+one of its processes: each of them travels with all that is in the same directory of a base, because applications also use files that
+they do not keep open. So does what belongs to the unit's user. Sockets are CRIU's.
+
+Applications choose the names and may change the tree at any time: nothing is opened by a path through their directories.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import stat
+from dataclasses import dataclass, field
+
+from .._errors import KupError
+from .._files import read_lines, read_text
+from .._system import processes, unix_sockets
+from .._system.memory_paths import BASES, base_of, top_of, travels
+from .._system.units import show
+from . import plan, tmpfiles
+
+#: For all units of a node: what is copied within the freeze.
+BYTES_MAX = 16 << 20
+OBJECTS_MAX = 5000
+# What preflight has let pass may have grown since.
+_GROWTH = 4
+
+_XATTRS = ("user.", "trusted.", "system.posix_acl_", "security.capability")
+_PID_FILE_BYTES = 32
+_LINKS_MAX = 40
+# proc_pid_maps(5)
+_MAPPED = re.compile(r"^\S+ \S+ \S+ \S+ [1-9]\d* +(/(?:run|dev/shm|tmp)/.*)$", re.MULTILINE)
+# proc_pid_fdinfo(5)
+_WATCH = re.compile(r"inotify wd:\S+ ino:([0-9a-f]+) sdev:([0-9a-f]+) ")
+
+
+@dataclass
+class Use:
+    """What a unit uses: ``needed``: paths that have to be there; ``tops``: objects of bases that travel whole; ``elsewhere``: paths
+    in memory that it uses and that do not travel."""
+
+    needed: set = field(default_factory=set)
+    tops: set = field(default_factory=set)
+    elsewhere: set = field(default_factory=set)
+
+    def add(self, path, needed=True):
+        """Note a path that the unit uses."""
+        path, links = _resolve(path)
+        for each in (*links, path):
+            if not travels(each):
+                continue
+            self.tops.add(top_of(each))
+            if needed:
+                self.needed.update(_with_parents(each))
+        if base_of(path) == "/run" and not travels(path) and path not in BASES:
+            self.elsewhere.add(path)
+
+
+@dataclass(frozen=True)
+class Object:
+    """A directory, file, FIFO or symbolic link: its ``path``, ``status``, extended ``attributes`` (list of pairs) and ``content``
+    (bytes, of a file; the target, of a link)."""
+
+    path: str
+    status: os.stat_result
+    attributes: tuple = ()
+    content: bytes = b""
+
+
+def find(unit, mapped=True):
+    """The `Use` of an active `Unit`.
+
+    :param mapped: look at mappings, too, which takes time.
+    """
+    found, sockets = Use(), unix_sockets.table()
+    watched = set()
+    for process in unit.processes:
+        _of_process(process, sockets, found, mapped)
+        watched |= _watched(process)
+    for path in _with_inodes(watched):
+        found.add(path)
+    _of_definition(unit.name, found)
+    _of_pids_and_users(unit, found)
+    return found
+
+
+def survey(uses):
+    """(number of objects, bytes) that `put_plan` would write."""
+    memory = _Memory()
+    found = [status for use in uses for top in memory.tops(use) for _path, status, _parent in _walk(top)]
+    return len(found), sum(status.st_size for status in found if stat.S_ISREG(status.st_mode))
+
+
+def mapped(unit):
+    """Paths of mapped files that travel."""
+    found = Use()
+    for process in unit.processes:
+        for path in _mapped_paths(process):
+            found.add(path)
+    return sorted(path for path in found.needed if not os.path.isdir(path))
+
+
+class RunFiles:
+    """The files in memory of all units of an update."""
+
+    def __init__(self, units):
+        """Note what takes time to find, while the units serve."""
+        self._uses = [(unit, find(unit)) for unit in units]
+        self._configuration = tmpfiles.configuration()
+
+    def put_plan(self, plans):
+        """Write the plan, and the contents, while all is frozen.
+
+        :raises KupError: it has become too much.
+        """
+        memory, steps, kept, size = _Memory(), [], {}, 0
+        taken = set()
+        for unit, use in self._uses:
+            # What has been opened since. A mapping of a closed file is not looked for again.
+            for process in processes.in_cgroup(unit.cgroup):
+                _of_process(process, {}, use, mapped=False)
+            steps += [plan.step("mount", unit.name, words, required=True) for words in memory.mounts(use)]
+            for top in sorted(memory.tops(use) - taken):
+                for found in _objects(top):
+                    kept[found.path] = found.status
+                    size += len(found.content)
+                    _refuse_growth(unit.name, top, size, len(kept))
+                    steps += _steps(found, unit.name, found.path in use.needed, plans)
+            taken |= use.tops
+            # Of what is on a disk, only what the boot would do to it matters.
+            kept.update(_on_disk(use.tops - memory.tops(use)))
+        plans.put("2-files", steps + tmpfiles.steps(self._configuration, kept, plans))
+
+
+def _refuse_growth(name, top, size, count):
+    if size > BYTES_MAX * _GROWTH or count > OBJECTS_MAX * _GROWTH:
+        raise KupError(
+            f"{name}: its files in memory ({top} and others) have grown beyond {BYTES_MAX * _GROWTH >> 20} MiB or "
+            f"{OBJECTS_MAX * _GROWTH} files; remove what it does not need."
+        )
+
+
+def _on_disk(tops):
+    for top in tops:
+        with contextlib.suppress(FileNotFoundError):
+            yield top, os.stat(top, follow_symlinks=False)
+
+
+def _of_process(process, sockets, found, mapped):
+    paths = [_link(f"{process.path}/cwd"), _link(f"{process.path}/root")]
+    for _number, target in process.descriptors():
+        if target.startswith("socket:["):
+            name = sockets[int(target[8:-1])].path if int(target[8:-1]) in sockets else ""
+            # The socket's own file is CRIU's. A relative name is one in the working directory.
+            paths.append(os.path.dirname(name) if name.startswith("/") else "")
+        else:
+            paths.append(target)
+    if mapped:
+        paths += _mapped_paths(process)
+    for path in paths:
+        if not path.startswith("/"):
+            continue
+        # CRIU makes a deleted file anew, in its directory.
+        deleted = path.endswith(" (deleted)")
+        found.add(os.path.dirname(path) if deleted else path)
+
+
+def _watched(process):
+    """(device, inode) of what a process watches by inotify(7): CRIU finds it by its path."""
+    found = set()
+    for number, target in process.descriptors():
+        if target == "anon_inode:inotify":
+            rows = (_WATCH.match(row) for row in read_lines(f"{process.path}/fdinfo/{number}"))
+            found |= {(_device(int(row[2], 16)), int(row[1], 16)) for row in rows if row}
+    return found
+
+
+def _device(number):
+    # The kernel's own form, not that of stat(2).
+    return os.makedev(number >> 20, number & 0xFFFFF)
+
+
+def _with_inodes(wanted):
+    """Paths below the bases of these (device, inode)."""
+    devices = {device for device, _inode in wanted}
+    for base in BASES:
+        if not os.path.isdir(base) or os.stat(base).st_dev not in devices:
+            continue
+        for directory, _names, files, descriptor in os.fwalk(base, follow_symlinks=False):
+            status = os.fstat(descriptor)
+            if (status.st_dev, status.st_ino) in wanted:
+                yield directory
+            for name in files:
+                with contextlib.suppress(OSError):
+                    status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+                    if (status.st_dev, status.st_ino) in wanted:
+                        yield f"{directory}/{name}"
+
+
+def _mapped_paths(process):
+    # There may be very many.
+    found = set(_MAPPED.findall(read_text(f"{process.path}/maps", "")))
+    return {path.replace("\\012", "\n") for path in found}
+
+
+def _of_definition(name, found):
+    told = show(name, "PIDFile", "RuntimeDirectory")
+    if told["PIDFile"]:
+        found.add(told["PIDFile"], needed=False)
+    for directory in told["RuntimeDirectory"].split():
+        found.add(f"/run/{directory}", needed=False)
+
+
+def _of_pids_and_users(unit, found):
+    pids = {str(process.pid).encode() for process in unit.processes}
+    users = {int(process.status("Uid").split()[1]) for process in unit.processes if process.status("Uid")} - {0}
+    for base in BASES:
+        for entry in _entries(base):
+            path, status = f"{base}/{entry.name}", entry.stat(follow_symlinks=False)
+            if status.st_uid in users or (base == "/run" and _pid_in(path, status) in pids):
+                found.add(path, needed=False)
+
+
+def _entries(directory):
+    try:
+        with os.scandir(directory) as entries:
+            return list(entries)
+    except OSError:
+        return []
+
+
+def _pid_in(path, status):
+    """The content of a file that may be a process id."""
+    if not stat.S_ISREG(status.st_mode) or not 0 < status.st_size <= _PID_FILE_BYTES:
+        return b""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return b""
+    with os.fdopen(descriptor, "rb") as stream:
+        return stream.read(_PID_FILE_BYTES).strip()
+
+
+def _link(path):
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""
+
+
+def _resolve(path):
+    """``path`` without links in it, and the links that travel."""
+    links, done, todo = [], "", path.split("/")
+    while todo:
+        part = todo.pop(0)
+        if part in ("", "."):
+            continue
+        if part == "..":
+            done = os.path.dirname(done).rstrip("/")
+            continue
+        here = f"{done}/{part}"
+        target = _link(here) if len(links) < _LINKS_MAX else ""
+        if target:
+            links.append(here)
+            done = "" if target.startswith("/") else done
+            todo = target.split("/") + todo
+        else:
+            done = here
+    return done or "/", [link for link in links if travels(link)]
+
+
+def _with_parents(path):
+    """``path`` and its ancestors below its base."""
+    base = base_of(path)
+    while path != base:
+        yield path
+        path = os.path.dirname(path)
+
+
+class _Memory:
+    """Which bases are in memory, as far as they are mounted."""
+
+    def __init__(self):
+        self._mounted = {}
+        for row in read_lines("/proc/self/mountinfo"):
+            before, _dash, after = row.partition(" - ")
+            fields, words = before.split(" "), after.split(" ")
+            if len(fields) > 5 and len(words) > 2 and fields[4] in BASES:
+                self._mounted[fields[4]] = (words[0], fields[5], words[2])  # of several, the last is visible
+
+    def _is_tmpfs(self, base):
+        own = self._mounted.get(base)
+        return own[0] == "tmpfs" if own else base == "/run/lock" and self._is_tmpfs("/run")
+
+    def tops(self, use):
+        """Those of the `Use` that end with the boot."""
+        return {top for top in use.tops if self._is_tmpfs(base_of(top))}
+
+    def mounts(self, use):
+        """Yield (base, options of tmpfs) of each that the next boot would mount too late."""
+        for base in ("/run/lock", "/tmp"):
+            if base not in self._mounted or not any(base_of(top) == base for top in self.tops(use)):
+                continue
+            _kind, of_mount, of_system = self._mounted[base]
+            options = [word for word in of_system.split(",") if word.partition("=")[0] in ("size", "nr_inodes", "mode")]
+            yield base, ",".join((["noexec"] if "noexec" in of_mount.split(",") else []) + options)
+
+
+def _walk(top):
+    """Yield (path, status, descriptor of its directory) for an object of a base and all below it, a directory before what is in it."""
+    base = os.open(os.path.dirname(top), os.O_PATH | os.O_DIRECTORY)
+    try:
+        yield from _walk_in(base, os.path.basename(top), top)
+    finally:
+        os.close(base)
+
+
+def _walk_in(parent, name, path):
+    try:
+        status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+    except OSError:  # removed since it was listed
+        return
+    if stat.S_ISSOCK(status.st_mode) or status.st_dev != os.fstat(parent).st_dev:
+        return
+    yield path, status, parent
+    if stat.S_ISDIR(status.st_mode):
+        try:
+            directory = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
+        except OSError:
+            return
+        try:
+            for child in sorted(os.listdir(directory)):
+                yield from _walk_in(directory, child, f"{path}/{child}")
+        finally:
+            os.close(directory)
+
+
+def _objects(top):
+    for path, status, parent in _walk(top):
+        name, mode = os.path.basename(path), status.st_mode
+        if stat.S_ISLNK(mode):
+            yield Object(path, status, content=os.fsencode(os.readlink(name, dir_fd=parent)))
+        elif stat.S_ISFIFO(mode):
+            yield Object(path, status)
+        elif stat.S_ISDIR(mode) or stat.S_ISREG(mode):
+            found = _opened(path, name, parent)
+            if found:
+                yield found
+
+
+def _opened(path, name, parent):
+    try:
+        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=parent)
+    except OSError:
+        return None
+    try:
+        status, content = os.fstat(descriptor), b""
+        if stat.S_ISREG(status.st_mode):
+            with os.fdopen(os.dup(descriptor), "rb") as stream:
+                content = stream.read(BYTES_MAX * _GROWTH + 1)
+        names = [each for each in os.listxattr(descriptor) if each.startswith(_XATTRS)]
+        return Object(path, status, tuple((each, os.getxattr(descriptor, each)) for each in names), content)
+    finally:
+        os.close(descriptor)
+
+
+def _steps(found, unit, required, plans):
+    status, path = found.status, found.path
+    rights = (f"{stat.S_IMODE(status.st_mode):o}", status.st_uid, status.st_gid)
+    if stat.S_ISLNK(status.st_mode):
+        words = ("symlink", (path, status.st_uid, status.st_gid, found.content))
+    elif stat.S_ISFIFO(status.st_mode):
+        words = ("fifo", (path, *rights))
+    elif stat.S_ISDIR(status.st_mode):
+        words = ("directory", (path, *rights))
+    else:
+        seconds, nanoseconds = divmod(max(status.st_mtime_ns, 0), 10**9)
+        words = ("file", (path, *rights, seconds, nanoseconds, plans.add_content(found.content)))
+    steps = [plan.step(words[0], unit, words[1], required)]
+    return steps + [plan.step("xattr", unit, (path, *pair)) for pair in found.attributes]

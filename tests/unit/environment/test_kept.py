@@ -1,0 +1,14 @@
+"""Configuration in /run, after the commit."""
+
+from ansible_collections.kup.fleet.plugins.module_utils._environment import kept
+
+
+def test_what_has_been_read_goes_and_the_rest_stays(tmp_path, monkeypatch):
+    paths = [tmp_path / name for name in ("read", "tried", "to come", "absent")]
+    for path in paths[:3]:
+        path.touch()
+    states = dict(zip(map(str, paths), ("active", "failed", "activating", "active"), strict=False))
+    monkeypatch.setattr(kept, "_READERS", {path: path for path in states})
+    monkeypatch.setattr(kept, "show", lambda reader, name: {name: states[reader]})
+    kept.remove()
+    assert [path.name for path in tmp_path.iterdir()] == ["to come"]

@@ -1,0 +1,236 @@
+"""Files in memory: what a unit uses is found, recorded while it is frozen, and made anew by the environment program."""
+
+import os
+import pathlib
+import socket
+import stat
+import subprocess
+import sys
+import types
+
+import pytest
+
+from ansible_collections.kup.fleet.plugins.module_utils._environment import run_files
+from ansible_collections.kup.fleet.plugins.module_utils._environment.plan import Plans
+from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._system.processes import Process
+
+PROGRAM = pathlib.Path(__file__).parents[3] / "files/environment"
+
+# What an application may do with such files, each in a directory of its own.
+APPLICATION = """
+import ctypes, mmap, os, socket, sys
+base = sys.argv[1]
+for name in ("opened", "fifo", "bound", "work", "mapped", "deleted", "watched"):
+    os.makedirs(f"{base}-{name}/deep")
+opened = open(f"{base}-opened/deep/a b", "w")
+opened.write("content"); opened.flush()
+open(f"{base}-opened/closed.pid", "w").write(str(os.getpid()))
+os.symlink("closed.pid", f"{base}-opened/link")
+os.mkfifo(f"{base}-fifo/deep/commands", 0o620)
+fifo = os.open(f"{base}-fifo/deep/commands", os.O_RDWR)
+bound = socket.socket(socket.AF_UNIX)
+bound.bind(f"{base}-bound/deep/socket")
+with open(f"{base}-mapped/deep/m", "wb+") as file:
+    file.write(b"m" * 4096); file.flush()
+    memory = mmap.mmap(file.fileno(), 4096)
+deleted = open(f"{base}-deleted/deep/gone", "w")
+os.unlink(f"{base}-deleted/deep/gone")
+libc = ctypes.CDLL(None)
+watches = libc.inotify_init()
+assert libc.inotify_add_watch(watches, f"{base}-watched/deep".encode(), 2) == 1
+os.chdir(f"{base}-work/deep")
+os.chmod(f"{base}-work", 0o2711)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def base():
+    """The beginning of the names of directories that are the test's."""
+    base = f"/dev/shm/kup-test-{os.getpid()}"
+    yield base
+    for path in pathlib.Path("/dev/shm").glob(f"{os.path.basename(base)}*"):
+        subprocess.run(["rm", "-rf", path], check=True)
+
+
+@pytest.fixture
+def unit(base, monkeypatch):
+    process = subprocess.Popen(
+        [sys.executable, "-c", APPLICATION, base], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "ready\n"
+    monkeypatch.setattr(run_files, "show", lambda name, *properties: {"PIDFile": "", "RuntimeDirectory": ""})
+    monkeypatch.setattr(run_files.processes, "in_cgroup", lambda path: [Process(process.pid)])
+    monkeypatch.setattr(run_files.tmpfiles, "configuration", lambda: [])
+    yield types.SimpleNamespace(name="a.service", cgroup="/a", processes=[Process(process.pid)])
+    process.kill()
+    process.communicate()
+
+
+NAMES = {"opened", "fifo", "bound", "work", "mapped", "deleted", "watched"}
+
+
+def ours(paths, base):
+    return {path[len(base) + 1 :] for path in paths if path.startswith(base)}
+
+
+def test_everything_that_a_unit_uses_is_found(unit, base):
+    use = run_files.find(unit)
+    assert ours(use.tops, base) == NAMES
+    assert ours(use.needed, base) == {
+        *(f"{name}{deep}" for name in NAMES for deep in ("", "/deep")),
+        *("opened/deep/a b", "fifo/deep/commands", "mapped/deep/m"),
+    }
+    assert run_files.mapped(unit) == [f"{base}-mapped/deep/m"]
+
+
+def test_sizes_are_told_beforehand(unit, base):
+    use = run_files.find(unit)
+    use.tops = {top for top in use.tops if top.startswith(base)}
+    count, size = run_files.survey([use])
+    assert (count, size) == (19, len("content") + 4096 + len(str(unit.processes[0].pid)))
+
+
+def plan_of(unit, tmp_path):
+    plans = Plans(f"{tmp_path}/environment")
+    run_files.RunFiles([unit]).put_plan(plans)
+    return (tmp_path / "environment/2-files.plan").read_text()
+
+
+def test_the_environment_program_makes_all_of_it_anew(unit, base, tmp_path):
+    (pathlib.Path(f"{base}-work") / "named").touch()
+    os.utime(f"{base}-work/named", ns=(5, 1700000000123456789))
+    text = plan_of(unit, tmp_path)
+    assert f"file required a.service {base}-opened/deep/a%20b 644 " in text
+    assert f"file optional a.service {base}-opened/closed.pid 644 " in text
+    subprocess.run(["make", "-s", "-C", PROGRAM, f"OUT={tmp_path}/program"], check=True)
+    for path in ("root/dev/shm", "root/run", "root/tmp", "run"):
+        (tmp_path / path).mkdir(parents=True)
+    steps = [line for line in text.splitlines() if base in line]
+    ours_only = tmp_path / "environment/ours.plan"
+    ours_only.write_text("\n".join(["kup-environment 1", *steps]) + "\n")
+    ours_only.chmod(0o600)
+    apply = [
+        tmp_path / "program/environment",
+        "apply",
+        "--root",
+        tmp_path / "root",
+        "--run",
+        tmp_path / "run",
+        ours_only,
+    ]
+    subprocess.run(apply, check=True)
+    for path in pathlib.Path("/dev/shm").rglob(f"{os.path.basename(base)}*/**/*"):
+        made = tmp_path / "root" / path.relative_to("/")
+        was, now = path.lstat(), made.lstat() if os.path.lexists(made) else None
+        if stat.S_ISSOCK(was.st_mode):
+            assert now is None
+            continue
+        assert (now.st_mode, now.st_uid, now.st_gid, now.st_size if path.is_file() else 0) == (
+            *(was.st_mode, was.st_uid, was.st_gid),
+            was.st_size if path.is_file() else 0,
+        ), path
+        if stat.S_ISREG(was.st_mode):
+            assert made.read_bytes() == path.read_bytes()
+            assert now.st_mtime_ns == was.st_mtime_ns
+    assert (tmp_path / f"root{base}-work").stat().st_mode & 0o7777 == 0o2711
+    assert os.readlink(tmp_path / f"root{base}-opened/link") == "closed.pid"
+
+
+def test_what_is_opened_in_the_freeze_is_found_too(unit, base, tmp_path, monkeypatch):
+    files = run_files.RunFiles([unit])
+    os.mkdir(f"{base}-late")
+    late = types.SimpleNamespace(path="/nowhere", pid=1, descriptors=lambda: [(3, f"{base}-late/f"), (4, "socket:[7]")])
+    monkeypatch.setattr(run_files.processes, "in_cgroup", lambda path: [late])
+    files.put_plan(Plans(f"{tmp_path}/environment"))
+    assert f"directory required a.service {base}-late 755" in (tmp_path / "environment/2-files.plan").read_text()
+
+
+def test_what_has_grown_out_of_bounds_is_not_copied(unit, base, tmp_path, monkeypatch):
+    monkeypatch.setattr(run_files, "BYTES_MAX", 1000)
+    with pytest.raises(KupError, match=r"^a\.service: its files in memory .* remove what it does not need\.$"):
+        plan_of(unit, tmp_path)
+
+
+def test_no_link_of_an_application_is_followed(unit, base, tmp_path):
+    os.rename(f"{base}-mapped/deep", f"{base}-mapped/moved")
+    os.symlink("/etc", f"{base}-mapped/deep")
+    os.rename(f"{base}-work", f"{base}-moved")
+    os.symlink("/etc", f"{base}-work")
+    text = plan_of(unit, tmp_path)
+    assert "passwd" not in text
+    assert f"symlink optional a.service {base}-mapped/deep 0 0 /etc" in text or "symlink required" in text
+
+
+def test_what_lies_on_another_file_system_is_left_out(base):
+    os.mkdir(base)
+    use = run_files.Use()
+    use.add(f"{base}/x")
+    assert [path for path, _status, _parent in run_files._walk(base)] == [base]
+    assert use.tops == {base}
+    assert use.needed == {base, f"{base}/x"}
+
+
+def test_links_on_the_way_travel(base):
+    os.mkdir(f"{base}-real")
+    os.symlink(f"{os.path.basename(base)}-real", f"{base}-link")
+    use = run_files.Use()
+    use.add(f"{base}-link/x/../socket")
+    assert use.tops == {f"{base}-link", f"{base}-real"}
+    assert use.needed == {f"{base}-link", f"{base}-real", f"{base}-real/socket"}
+
+
+@pytest.mark.parametrize("path", ["/run/systemd/x", "/run/udev", "/run/user/0/x"])
+def test_what_is_the_boot_s_own_does_not_travel(path):
+    use = run_files.Use()
+    use.add(path)
+    assert (use.tops, use.elsewhere) == (set(), {path})
+
+
+@pytest.mark.parametrize("path", ["/", "/run", "/run/lock", "/var/lib/x", "/runner/x", "/dev/null"])
+def test_other_paths_mean_nothing_here(path):
+    use = run_files.Use()
+    use.add(path)
+    assert use == run_files.Use()
+
+
+def test_a_pid_file_directly_in_a_base_is_recognised(base):
+    pathlib.Path(base).write_text(" 123\n")
+    assert run_files._pid_in(base, os.lstat(base)) == b"123"
+    os.symlink(base, f"{base}-link")
+    assert run_files._pid_in(f"{base}-link", os.lstat(f"{base}-link")) == b""
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind(f"{base}-socket")
+    assert run_files._pid_in(f"{base}-socket", os.lstat(f"{base}-socket")) == b""
+
+
+ROWS = (
+    "22 1 0:20 / /run rw,nosuid - tmpfs tmpfs rw,size=9k,mode=755",
+    "23 22 0:21 / /run/lock rw,nosuid,noexec - tmpfs tmpfs rw,size=5120k,inode64",
+    "24 1 8:1 / /tmp rw - ext4 /dev/sda rw",
+)
+
+
+@pytest.mark.parametrize(
+    ("rows", "memory", "mounts"),
+    [
+        (ROWS, {"/run/a", "/run/lock/b"}, [("/run/lock", "noexec,size=5120k")]),
+        (ROWS[:1], {"/run/a", "/run/lock/b"}, []),
+        (
+            (*ROWS, "25 24 0:22 / /tmp rw - tmpfs tmpfs rw,size=50%"),
+            {"/run/a", "/run/lock/b", "/tmp/c"},
+            [
+                ("/run/lock", "noexec,size=5120k"),
+                ("/tmp", "size=50%"),
+            ],
+        ),
+    ],
+)
+def test_which_bases_are_in_memory(monkeypatch, rows, memory, mounts):
+    monkeypatch.setattr(run_files, "read_lines", lambda path: list(rows))
+    use = run_files.Use(tops={"/run/a", "/run/lock/b", "/tmp/c"})
+    found = run_files._Memory()
+    assert found.tops(use) == memory
+    assert list(found.mounts(use)) == mounts
