@@ -354,6 +354,30 @@ CASES = (
     ),
     Mutation(
         "files/node/boot/restore-unit",
+        "older memory runs on newer files",
+        "check_files\n! lacks || exit 1\n",
+        "",
+    ),
+    Mutation(
+        "files/node/boot/restore-unit",
+        "a log that a unit has written itself is taken for another program's",
+        "|| [ ${#tries} -ne 1 ]",
+        "",
+    ),
+    Mutation(
+        "files/node/boot/shut-down",
+        "the checkpoint comes back after a shutdown on probation",
+        "probation) ;;",
+        "probation) exit 0 ;;",
+    ),
+    Mutation(
+        "plugins/module_utils/_environment/attributes.py",
+        "the end of CRIU kills the main process by its parent death signal",
+        '            stream.write(b"\\0")\n',
+        "            pass\n",
+    ),
+    Mutation(
+        "files/node/boot/restore-unit",
         "a restore does not wait for routes",
         'until ip -batch "$plan/routes" >/dev/null 2>&1; do',
         "until :; do",

@@ -64,7 +64,8 @@ def lines(found, processes, main_pid, images):
         for process in processes
         for name, value in sorted(_of(process, found, tree).items())
     ]
-    for thread in tree[main_pid].threads:
+    # One that has ended takes no signal; that the main process has is for others to tell.
+    for thread in tree[main_pid].threads if main_pid in tree else []:
         signal = take_death_signal(f"{images}/core-{thread}.img")
         if signal:
             said.append(f"{thread} pdeathsig {signal}")
