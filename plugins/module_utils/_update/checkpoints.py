@@ -110,9 +110,14 @@ def _await_accepted(checkpoints):
         time.sleep(0.005)  # the application may need this very processor
 
 
-def frozen(checkpoints):
-    """(all internet and unix sockets, ids of all threads) of the frozen trees."""
-    processes = [process for each in checkpoints for process in Unit(each.unit.name).processes]
+def trees(checkpoints):
+    """The processes of each unit, as they are now: dict unit → list."""
+    return {each.unit.name: Unit(each.unit.name).processes for each in checkpoints}
+
+
+def frozen(found):
+    """(all internet sockets, ids of all threads) of frozen `trees`."""
+    processes = [process for several in found.values() for process in several]
     return inet_sockets.of_processes(processes), [thread for process in processes for thread in process.threads]
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 
-from . import boot_plan, checkpoints, network_lock, undo
+from . import boot_plan, checkpoints, fingerprint, network_lock, undo
 
 
 class DiskCheckpoint:
@@ -42,11 +42,13 @@ class DiskCheckpoint:
             checkpoints.start(self.checkpoints)
             began = time.monotonic()
             checkpoints.freeze(self.checkpoints)
-            sockets, threads = checkpoints.frozen(self.checkpoints)
+            trees = checkpoints.trees(self.checkpoints)
+            sockets, threads = checkpoints.frozen(trees)
             # Connections that end need no route to their peers.
             lasting = [each for each in sockets if not (each.protocol.startswith("tcp") and each.connected)]
             plan.complete(lasting, threads)
             plan.note_trees(self.checkpoints)
+            fingerprint.record(trees, plan.directory)
         paused = round(time.monotonic() - began, 3)
         self.statistics = {
             name: {**found, "paused_s": paused} for name, found in checkpoints.statistics(self.checkpoints).items()

@@ -21,7 +21,7 @@ from .._files import make_directory, read_text, write_file
 from .._paths import NUMBERS, RUN, STATE
 from .._run import run
 from .._system.units import Unit
-from . import record
+from . import fingerprint, record
 
 _ANSWER_LIMIT = 1 << 20
 
@@ -138,6 +138,9 @@ def _unit(name):
     found = record.load()
     if found["PHASE"] == "probation" and unit.name in found.fresh_units and not may_be_fresh(found, unit.name):
         return [f"{unit.name} was started fresh: {found['REASON']}"]
+    left = fingerprint.differences(name)
+    if left and found["PHASE"] == "probation":
+        return [f"{name} is not as it was before the switch, in {len(left)} respects; the first: {left[0]}."]
     if unit.main_pid not in [process.pid for process in unit.processes]:
         return [f"{unit.name} has main process {unit.main_pid}, which is not in its control group {unit.cgroup}."]
     return []

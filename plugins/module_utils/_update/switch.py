@@ -20,7 +20,7 @@ from .._errors import KupError
 from .._files import write_file
 from .._paths import MEMORY
 from .._system.units import Unit
-from . import boot_plan, checkpoints, disk_checkpoint, gate, leftovers, network_lock, timeline, undo
+from . import boot_plan, checkpoints, disk_checkpoint, fingerprint, gate, leftovers, network_lock, timeline, undo
 from . import record as records
 
 _LAST_BREATH = 1  # seconds in which systemd notices that a process has ended
@@ -114,8 +114,10 @@ class _Attempt:
         checkpoints.freeze(self._checkpoints)
         timeline.mark("dumped")
         self._engine.seal(self._checkpoints)
-        plan.complete(*checkpoints.frozen(self._checkpoints))
+        trees = checkpoints.trees(self._checkpoints)
+        plan.complete(*checkpoints.frozen(trees))
         plan.note_trees(self._checkpoints)
+        fingerprint.record(trees, plan.directory)
 
     def _describe(self, number):
         """Name the checkpoints in the record (not saved), and write what the report says of them."""

@@ -394,3 +394,18 @@ def test_a_first_run_is_not(node):
     made = restored(node, phase="returning", running=OLD, REASON="asked for")
     made.run("boot/restore-done")
     assert AGAIN not in made.load()["REASON"]
+
+
+@pytest.mark.parametrize(
+    ("running", "reason", "says"),
+    [
+        (NEW, "", f"{UNIT} is not as it was, in 2 respects; the first: TCP_USER_TIMEOUT is 0, was 3"),
+        (NEW, "so", f"so; {UNIT} is not as it was, in 2 respects; the first: TCP_USER_TIMEOUT is 0, was 3"),
+        (OLD, "so", f"so; {UNIT} is not as it was, in 2 respects; the first: TCP_USER_TIMEOUT is 0, was 3"),
+    ],
+)
+def test_what_is_left_different_is_in_the_record(node, running, reason, says):
+    made = restored(node, running=running, REASON=reason)
+    made.write(f"run/kup/{UNIT}.differences", "TCP_USER_TIMEOUT is 0, was 3\nmore\n")
+    made.run("boot/restore-done")
+    assert made.load()["REASON"] == says

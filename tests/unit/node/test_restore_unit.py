@@ -354,3 +354,25 @@ def test_on_the_way_back_it_keeps_its_state(node):
     done = made.run("boot/restore-unit", UNIT, "criu")
     assert made.marked(f"{UNIT}.restored")
     assert done.stderr == f"kup: {UNIT}: Thread 7 cannot\n"
+
+
+def test_what_criu_does_not_carry_is_put_right_before_packets_flow(node):
+    made = restorable(node)
+    made.write_plan(f"fingerprint-{UNIT}", "")
+    made.run("boot/restore-unit", UNIT, "criu")
+    assert made.called("fingerprint") == [f"fingerprint put-right {made.plan}/fingerprint-{UNIT}"]
+    calls = made.calls
+    assert calls.index("criu") < calls.index(made.called("fingerprint")[0]) < calls.index("nft delete table inet kup")
+    assert made.events() == ["restore-start", "fingerprint", "restore-end", "open"]
+    assert made.read(f"run/kup/{UNIT}.differences") == ""
+
+
+@pytest.mark.parametrize("code", [1, 3])
+def test_what_is_left_different_is_kept_and_costs_no_restore(node, code):
+    made = restorable(node)
+    made.write_plan(f"fingerprint-{UNIT}", "")
+    made.fake("usr/local/lib/kup/fingerprint", f"echo odd; exit {code}")
+    made.run("boot/restore-unit", UNIT, "criu")
+    assert made.read(f"run/kup/{UNIT}.differences") == "odd\n"
+    assert made.marked(f"{UNIT}.restored")
+    assert made.events()[-1] == "open"

@@ -16,6 +16,7 @@ from ansible_collections.kup.fleet.plugins.module_utils._update import (
     boot_plan,
     checkpoints,
     commit,
+    fingerprint,
     gate,
     leftovers,
     network_lock,
@@ -149,6 +150,8 @@ class Engine(base.Engine):
 
 
 class Plan:
+    directory = "the plan"
+
     def __init__(self, node, number, checkpoints, frames):
         self._node, self._number = node, number
         lasting = "" if all(each.keeps_connections for each in checkpoints) else ", connections end"
@@ -220,6 +223,7 @@ def node(tmp_path, monkeypatch):
         (checkpoints.support, "examine", examine),
         (checkpoints.seen, "links", lambda units: frozenset(unit.name for unit in units)),
         (checkpoints.inet_sockets, "of_processes", lambda several: found.sockets * len(several)),
+        (fingerprint, "record", lambda trees, directory: found.note(f"fingerprint of {len(trees)} in {directory}")),
         (gate, "lost_state", lambda record: sorted(found.lost)),
         (network_lock, "run", nft),
         (os, "sync", lambda: found.note("sync")),

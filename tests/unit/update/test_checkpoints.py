@@ -139,7 +139,7 @@ def test_an_application_that_does_not_accept_is_frozen_nevertheless(node, create
 def test_the_frozen_trees_are_read_anew(node, created, monkeypatch):
     node.main_pids = {"a.service": 7, "b.service": 9}
     node.sockets = [listener()]
-    sockets, threads = checkpoints.frozen(created)
+    sockets, threads = checkpoints.frozen(checkpoints.trees(created))
     assert (len(sockets), threads) == (2, [7, 8, 9, 10])
 
 

@@ -228,6 +228,15 @@ def test_a_unit_whose_memory_could_not_be_brought_in(unit, monkeypatch):
     assert "cache.service could not be brought in" in failures_of_unit()[0]
 
 
+@pytest.mark.parametrize(("phase", "fails"), [("probation", True), ("fell_back", False)])
+def test_a_unit_that_is_not_as_it_was_goes_back(unit, monkeypatch, phase, fails):
+    monkeypatch.setattr(gate.fingerprint, "differences", lambda name: ["TCP_CORK is 0, was 1", "more"])
+    monkeypatch.setattr(gate.record, "load", lambda: record.Record(PHASE=phase))
+    failures = gate.judge([unit.name], [], [], [], [])[0]
+    expected = f"{unit.name} is not as it was before the switch, in 2 respects; the first: TCP_CORK is 0, was 1."
+    assert failures == [expected] * fails
+
+
 def test_a_unit_that_was_started_anew(unit, monkeypatch):
     monkeypatch.setattr(gate, "started_anew", lambda found: found is unit)
     assert failures_of_unit()[0].startswith("cache.service ended after its restore")

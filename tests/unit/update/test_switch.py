@@ -53,6 +53,11 @@ def test_packets_are_held_before_a_tree_is_frozen(node, record):
     assert "release packets" not in node.events
 
 
+def test_the_fingerprint_is_taken_of_trees_that_stand_still(node, record):
+    depart(node, record)
+    assert node.in_order("complete 1-b", "fingerprint of 2 in the plan", "record switching")
+
+
 def test_all_trees_are_frozen_before_any_dump_is_waited_for_and_none_runs_again(node, record):
     depart(node, record)
     assert node.in_order("freeze 1-a", "freeze 1-b", "complete 1-a", "complete 1-b", "seal 2")
