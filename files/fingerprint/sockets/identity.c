@@ -23,9 +23,9 @@ static void take_end(int socket, int (*ask)(int, struct sockaddr *, socklen_t *)
 	memset(&end->address, 0, sizeof(end->address));
 	if (ask(socket, (struct sockaddr *)&end->address, &end->size) || end->size > sizeof(struct sockaddr_in6))
 		end->size = 0;
-	/* The number of an interface: another boot may count them differently. */
+	/* The number of an interface: another boot may count them differently. And a label that routers see, not part of the address. */
 	else if (end->address.ss_family == AF_INET6)
-		((struct sockaddr_in6 *)&end->address)->sin6_scope_id = 0;
+		((struct sockaddr_in6 *)&end->address)->sin6_scope_id = ((struct sockaddr_in6 *)&end->address)->sin6_flowinfo = 0;
 }
 
 static unsigned where(int socket, const struct identity *identity)
@@ -46,7 +46,7 @@ static unsigned where(int socket, const struct identity *identity)
 		return ON_OTHER;
 	if (!getsockopt(socket, TCP, OPTION_TCP_INFO, &state, &size) && state != STATE_CLOSE && state != STATE_LISTEN)
 		return six ? ON_STREAM6 : ON_STREAM4;
-	return six ? ON_IDLE6 : ON_IDLE4;
+	return (six ? ON_IDLE6 : ON_IDLE4) | (state == STATE_LISTEN ? ON_LISTENER : 0);
 }
 
 int identify(int socket, struct identity *identity)

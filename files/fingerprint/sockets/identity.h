@@ -15,7 +15,7 @@ struct end {
 struct identity {
 	int family, type, protocol;
 	struct end local, remote;
-	unsigned on; /* where its options are (options.h), a single bit */
+	unsigned on; /* where its options are (options.h) */
 };
 
 /* -1: this is no socket. */

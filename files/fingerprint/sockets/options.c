@@ -5,6 +5,7 @@
  *   SO_ERROR                    reading takes it away
  *   SO_TYPE, SO_DOMAIN, SO_PROTOCOL, SO_ACCEPTCONN   by these a socket is recognized
  *   TCP_MAXSEG, TCP_WINDOW_CLAMP of connections   measured by the kernel, and measured anew
+ *   the interface of IP_MULTICAST_IF where it was set by its index   cannot be read
  *   TCP_QUICKACK                changes with every packet
  *   TCP_REPAIR*, TCP_QUEUE_SEQ  CRIU's own tools
  *   TCP_MD5SIG, TCP_AO_*, SO_ATTACH_REUSEPORT_*BPF, SO_ATTACH_FILTER   cannot be read, or CRIU carries them
@@ -19,7 +20,7 @@
 
 /* include/uapi/asm-generic/socket.h (x86 and arm64 use it as it is) and include/uapi/linux/{in,in6,tcp,udp}.h: numbers that do not
    change. Not the C library's names: it may be older than the kernel. */
-enum { SOCKET = 1, IP = 0, TCP = 6, UDP = 17, IP6 = 41, RAW4 = 255, RAW6 = 58 };
+enum { SOCKET = 1, IP = 0, TCP = 6, UDP = 17, IP6 = 41, RAW4 = 255, RAW6 = 58, NETLINK = 270, PACKET = 263 };
 enum { SOCKET_SNDBUF = 7, SOCKET_RCVBUF = 8, SOCKET_SNDBUFFORCE = 32, SOCKET_RCVBUFFORCE = 33 };
 
 const struct option_type option_types[] = {
@@ -31,7 +32,6 @@ const struct option_type option_types[] = {
 	{ "SO_KEEPALIVE", SOCKET, 9, VALUE_NUMBER, ON_ALL },
 	{ "SO_OOBINLINE", SOCKET, 10, VALUE_NUMBER, ON_TCP | ON_UNIX },
 	{ "SO_NO_CHECK", SOCKET, 11, VALUE_NUMBER, ON_DATAGRAM },
-	{ "SO_PRIORITY", SOCKET, 12, VALUE_NUMBER, ON_ALL },
 	{ "SO_LINGER", SOCKET, 13, VALUE_BYTES, ON_ALL },
 	{ "SO_REUSEPORT", SOCKET, 15, VALUE_NUMBER, ON_INET },
 	{ "SO_PASSCRED", SOCKET, 16, VALUE_NUMBER, ON_UNIX | ON_OTHER },
@@ -118,7 +118,7 @@ const struct option_type option_types[] = {
 	{ "IPV6_FREEBIND", IP6, 78, VALUE_NUMBER, ON_SIX },
 
 	{ "TCP_NODELAY", TCP, 1, VALUE_NUMBER, ON_TCP },
-	{ "TCP_MAXSEG", TCP, 2, VALUE_NUMBER, ON_IDLE },
+	{ "TCP_MAXSEG", TCP, 2, VALUE_NUMBER, ON_LISTENER },
 	{ "TCP_CORK", TCP, 3, VALUE_NUMBER, ON_TCP },
 	{ "TCP_KEEPIDLE", TCP, 4, VALUE_NUMBER, ON_TCP },
 	{ "TCP_KEEPINTVL", TCP, 5, VALUE_NUMBER, ON_TCP },
@@ -150,6 +150,21 @@ const struct option_type option_types[] = {
 	{ "ICMP_FILTER", RAW4, 1, VALUE_NUMBER, ON_RAW4 },
 	{ "ICMPV6_FILTER", RAW6, 1, VALUE_BYTES, ON_RAW6 },
 
+	/* net/netlink/af_netlink.c */
+	{ "NETLINK_PKTINFO", NETLINK, 3, VALUE_NUMBER, ON_OTHER },
+	{ "NETLINK_BROADCAST_ERROR", NETLINK, 4, VALUE_NUMBER, ON_OTHER },
+	{ "NETLINK_NO_ENOBUFS", NETLINK, 5, VALUE_NUMBER, ON_OTHER },
+	{ "NETLINK_LISTEN_ALL_NSID", NETLINK, 8, VALUE_NUMBER, ON_OTHER },
+	{ "NETLINK_CAP_ACK", NETLINK, 10, VALUE_NUMBER, ON_OTHER },
+	{ "NETLINK_EXT_ACK", NETLINK, 11, VALUE_NUMBER, ON_OTHER },
+	{ "NETLINK_GET_STRICT_CHK", NETLINK, 12, VALUE_NUMBER, ON_OTHER },
+	/* net/packet/af_packet.c */
+	{ "PACKET_AUXDATA", PACKET, 8, VALUE_NUMBER, ON_OTHER },
+	{ "PACKET_ORIGDEV", PACKET, 9, VALUE_NUMBER, ON_OTHER },
+	{ "PACKET_TIMESTAMP", PACKET, 17, VALUE_NUMBER, ON_OTHER },
+	{ "PACKET_IGNORE_OUTGOING", PACKET, 23, VALUE_NUMBER, ON_OTHER },
+
+	{ "SO_PRIORITY", SOCKET, 12, VALUE_NUMBER, ON_ALL }, /* IP_TOS changes it */
 	{ "SO_LOCK_FILTER", SOCKET, 44, VALUE_NUMBER, ON_ALL }, /* last: it cannot be taken back */
 };
 const size_t option_types_count = sizeof(option_types) / sizeof(*option_types);
@@ -178,7 +193,8 @@ static void to_interface_name(struct option_value *value, bool swapped)
 
 int option_get(int socket, const struct option_type *type, struct option_value *value)
 {
-	socklen_t size = sizeof(value->bytes);
+	/* Of some structures, such as that of SO_TIMESTAMPING, only the first word is older than Linux 5.14. */
+	socklen_t size = type->kind == VALUE_NUMBER ? sizeof(int) : sizeof(value->bytes);
 
 	if (getsockopt(socket, type->level, type->number, value->bytes, &size))
 		return -1;

@@ -25,6 +25,7 @@ enum {
 	ON_RAW4 = 1 << 7,
 	ON_RAW6 = 1 << 8,
 	ON_OTHER = 1 << 9, /* netlink, packet */
+	ON_LISTENER = 1 << 10, /* besides ON_IDLE* */
 
 	ON_STREAM = ON_STREAM4 | ON_STREAM6,
 	ON_IDLE = ON_IDLE4 | ON_IDLE6,

@@ -41,7 +41,7 @@ TCP = [
         (6, 25, 16384),
     ),
 ]
-LISTENER = [*TCP, (6, 9, 3), (6, 23, 16), (6, 27, 1), (0, 50, struct.pack("!I", LOOPBACK))]
+LISTENER = [*TCP, (6, 2, 1000), (6, 9, 3), (6, 23, 16), (6, 27, 1), (0, 50, struct.pack("!I", LOOPBACK))]
 UDP = [
     *((1, 6, 1), (1, 35, 1), (1, 33, 65536), (1, 25, b"lo")),
     *(
@@ -154,6 +154,18 @@ class Sockets(unittest.TestCase):
         server, _peer = listener.accept()
         self.addCleanup(server.close)
         return client, server
+
+    def test_a_netlink_socket(self):
+        one = self.make(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+        wanted = self.set(
+            one, [(270, 3, 1), (270, 4, 1), (270, 5, 1), (270, 10, 1), (270, 11, 1), (1, 37, 0x10), (1, 12, 3)]
+        )
+        before = options(one, wanted)
+        self.record()
+        for level, number, _value in wanted:
+            one.setsockopt(level, number, 0)
+        self.assertEqual(self.put_right(), (0, []))
+        self.assertEqual(options(one, wanted), before)
 
     def test_a_connection(self):
         client, _server = self.connect()
