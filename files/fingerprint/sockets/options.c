@@ -6,6 +6,7 @@
  *   SO_TYPE, SO_DOMAIN, SO_PROTOCOL, SO_ACCEPTCONN   by these a socket is recognized
  *   TCP_MAXSEG, TCP_WINDOW_CLAMP of connections   measured by the kernel, and measured anew
  *   the interface of IP_MULTICAST_IF where it was set by its index   cannot be read
+ *   IPV6_V6ONLY of connections  CRIU leaves 1; it says which peers a listener has, and a connection has its peer
  *   TCP_QUICKACK                changes with every packet
  *   TCP_REPAIR*, TCP_QUEUE_SEQ  CRIU's own tools
  *   TCP_MD5SIG, TCP_AO_*, SO_ATTACH_REUSEPORT_*BPF, SO_ATTACH_FILTER   cannot be read, or CRIU carries them
@@ -94,7 +95,7 @@ const struct option_type option_types[] = {
 	{ "IPV6_MULTICAST_LOOP", IP6, 19, VALUE_NUMBER, ON_UDP6 | ON_RAW6 },
 	{ "IPV6_MTU_DISCOVER", IP6, 23, VALUE_NUMBER, ON_SIX },
 	{ "IPV6_RECVERR", IP6, 25, VALUE_NUMBER, ON_SIX },
-	{ "IPV6_V6ONLY", IP6, 26, VALUE_NUMBER, ON_SIX },
+	{ "IPV6_V6ONLY", IP6, 26, VALUE_NUMBER, ON_SIX & ~ON_STREAM6 },
 	{ "IPV6_MULTICAST_ALL", IP6, 29, VALUE_NUMBER, ON_UDP6 | ON_RAW6 },
 	{ "IPV6_ROUTER_ALERT_ISOLATE", IP6, 30, VALUE_NUMBER, ON_RAW6 },
 	{ "IPV6_RECVERR_RFC4884", IP6, 31, VALUE_NUMBER, ON_UDP6 | ON_RAW6 },
