@@ -21,6 +21,7 @@ _PROTOCOLS = (
     *(socket.IPPROTO_IP, socket.IPPROTO_TCP, socket.IPPROTO_UDP),
     *(136, socket.IPPROTO_ICMP, socket.IPPROTO_ICMPV6),  # 136: UDP-Lite
 )
+_GROUPS = 32  # criu/sk-netlink.c, dump_one_netlink_fd()
 # include/uapi/linux/in.h: name, and what to do
 _NAMES = {
     262: ("MPTCP", "turn MPTCP off (programs in Go: GODEBUG=multipathtcp=0)"),
@@ -113,6 +114,30 @@ def protocol_on_tcp(descriptor, around):
 
 
 @check
+def socket_filter(descriptor, around):
+    """A socket has a filter that is an eBPF program: CRIU cannot read it."""
+    del around
+    if descriptor.kind and descriptor.kind.filtered:
+        yield (
+            descriptor.text,
+            "has an eBPF program as its filter, which CRIU cannot dump",
+            "switch off the feature that uses it",
+        )
+
+
+@check
+def netlink_groups(descriptor, around):
+    """A netlink socket listens to a group above 32, such as those of Wi-Fi: CRIU cannot dump it."""
+    del around
+    if descriptor.kind and descriptor.kind.group > _GROUPS:
+        yield (
+            descriptor.text,
+            f"listens to netlink group {descriptor.kind.group}, and CRIU can dump groups up to {_GROUPS}",
+            "switch off the feature that uses it",
+        )
+
+
+@check
 def loopback_peer(descriptor, around):
     """A TCP connection leads to a process of this node that is not carried: its end would wait for ever."""
     del around
@@ -185,6 +210,8 @@ DESCRIPTOR_CHECKS = (
     socket_family,
     socket_protocol,
     protocol_on_tcp,
+    socket_filter,
+    netlink_groups,
     loopback_peer,
     unreadable_file,
     message_queue,

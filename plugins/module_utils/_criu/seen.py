@@ -87,10 +87,10 @@ class Descriptor:
 
     ``target``: of the link in /proc/PID/fd; ``holder``: pid outside of the unit that has the same pipe; ``inode`` and
     ``peer`` (path, or words) of a unix socket that leads out of the unit; ``peer_user``: its user id, where it is in the unit and neither
-    root nor of the same user; ``kind`` of a TCP socket, and of one that no table
-    lists; ``connection``: both ends of one over the loopback to the process ``holder`` of no carried unit; of files: number of
-    the ``device`` of a regular one, ``external``: CRIU's name where it is on a mount that the unit does not have, ``private``:
-    its path leads to another file outside of the unit, ``unreadable``: why it cannot be looked at.
+    root nor of the same user; ``kind`` of any other socket; ``connection``: both ends of one over the loopback to the process
+    ``holder`` of no carried unit; of files: number of the ``device`` of a regular one, ``external``: CRIU's name where it is on a
+    mount that the unit does not have, ``private``: its path leads to another file outside of the unit, ``unreadable``: why it
+    cannot be looked at.
     """
 
     number: int
@@ -236,14 +236,13 @@ class Descriptors:
             return self._unix_socket(one, copies, number, target, self._unix[inode])
         found = listed.get(inode)
         tcp = found is not None and found.protocol.startswith("tcp")
-        # Processes share sockets: each is asked once, and none that a table tells all of.
-        if inode in self._asked or (inode in listed and not tcp):
+        if inode in self._asked:  # processes share sockets
             return None
         self._asked.add(inode)
-        # Also what is of a family without a table, or opened since the tables were read, or closed by its peer.
         kind = copies.kind_of(number)
         leads = self._leads_to(one, found) if tcp else {}
-        plain = kind is None or (tcp and kind.protocol == socket.IPPROTO_TCP and not kind.on_top)
+        # Of thousands of connections nearly all are like this.
+        plain = kind is None or (tcp and kind.protocol == socket.IPPROTO_TCP and not kind.on_top and not kind.filtered)
         return None if plain and not leads else Descriptor(number, target, kind=kind, **leads)
 
     def _unix_socket(self, one, copies, number, target, unix):

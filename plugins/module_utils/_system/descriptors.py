@@ -8,25 +8,33 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import os
 import socket
 import struct
+import sys
 from dataclasses import dataclass
 
 # The same number on all architectures; Python has no name for the call.
 _PIDFD_GETFD = 438
 # include/uapi/linux/tcp.h; the name of a protocol on top of TCP (TCP_ULP_NAME_MAX), such as kernel TLS.
 _TCP_ULP, _NAME_MAX = 31, 16
+_SO_GET_FILTER = 26
+_SOL_NETLINK, _NETLINK_LIST_MEMBERSHIPS = 270, 9
+_GROUPS = 8192  # more than any protocol has
 
 
 @dataclass(frozen=True)
 class Kind:
-    """``family``, ``kind`` (SOCK_STREAM …), ``protocol``; ``on_top``: name of a protocol on top of TCP, mostly none."""
+    """``family``, ``kind`` (SOCK_STREAM …), ``protocol``; ``on_top``: name of a protocol on top of TCP, mostly none; ``filtered``: by an
+    eBPF program; ``group``: the highest netlink group that it listens to, 0: none."""
 
     family: int
     kind: int
     protocol: int
     on_top: str = ""
+    filtered: bool = False
+    group: int = 0
 
 
 class Copies:
@@ -73,7 +81,23 @@ def _kind(found):
         found.getsockopt(socket.SOL_SOCKET, option) for option in (socket.SO_DOMAIN, socket.SO_TYPE, socket.SO_PROTOCOL)
     )
     inet = family in (socket.AF_INET, socket.AF_INET6)
-    return Kind(family, kind, protocol, _on_top(found) if inet and protocol == socket.IPPROTO_TCP else "")
+    on_top = _on_top(found) if inet and protocol == socket.IPPROTO_TCP else ""
+    group = _highest_group(found) if family == socket.AF_NETLINK else 0
+    return Kind(family, kind, protocol, on_top, _filtered(found), group)
+
+
+def _filtered(found):
+    try:
+        # Returns how long a classic program is; of another one the kernel tells nothing (net/core/filter.c, sk_get_filter()).
+        found.getsockopt(socket.SOL_SOCKET, _SO_GET_FILTER, 1)
+    except OSError as error:
+        return error.errno == errno.EACCES
+    return False
+
+
+def _highest_group(found):
+    bits = found.getsockopt(_SOL_NETLINK, _NETLINK_LIST_MEMBERSHIPS, _GROUPS // 8)
+    return int.from_bytes(bits, sys.byteorder).bit_length()
 
 
 def _peer_user(connection):

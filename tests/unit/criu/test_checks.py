@@ -162,6 +162,19 @@ CASES = [
         ),
     ),
     (
+        "socket-filter",
+        Case(in_kind(2, 2, 17, "", True), in_kind(2, 2, 17), "descriptor 5 (socket:[9])", "an eBPF program"),
+    ),
+    (
+        "netlink-groups",
+        Case(
+            in_kind(16, 3, 16, "", False, 33),
+            in_kind(16, 3, 16, "", False, 32),
+            "descriptor 5 (socket:[9])",
+            "group 33",
+        ),
+    ),
+    (
         "loopback-peer",
         Case(
             descriptor("socket:[9]", connection="127.0.0.1:5 to 127.0.0.1:6", holder=44),

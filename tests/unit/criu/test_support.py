@@ -5,6 +5,7 @@ import dataclasses
 import errno
 import os
 import socket
+import struct
 import subprocess
 import sys
 import types
@@ -413,3 +414,48 @@ def test_a_file_of_a_dead_server_is_told(start, monkeypatch, tmp_path):
 
     monkeypatch.setattr(seen.os, "stat", dead)
     assert [code for code, thing in found(unit) if str(tmp_path) in thing] == ["unreadable-file"]
+
+
+def test_a_netlink_socket_with_a_high_group_is_seen(start):
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as netlink:
+        for group in (5, 32):
+            netlink.setsockopt(270, 1, group)  # NETLINK_ADD_MEMBERSHIP
+        assert found(start(pass_fds=[netlink.fileno()])) == []
+        netlink.setsockopt(270, 1, 33)
+        assert [code for code, _object in found(start(pass_fds=[netlink.fileno()]))] == ["netlink-groups"]
+
+
+def test_a_filter_of_an_ebpf_program_is_seen(start):
+    with (
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as classic,
+    ):
+        classic.setsockopt(1, 26, struct.pack("HxxxxxxP", 1, address_of(struct.pack("HBBI", 6, 0, 0, 65535))))
+        try:
+            with open(ebpf_program(), closefd=True) as program:
+                one.setsockopt(1, 50, program.fileno())  # SO_ATTACH_BPF
+        except OSError:
+            pytest.skip("eBPF programs are not allowed here")
+        assert found(start(pass_fds=[classic.fileno()])) == []
+        assert [code for code, _object in found(start(pass_fds=[one.fileno()]))] == ["socket-filter"]
+
+
+KEPT = []
+BPF = {"x86_64": 321, "aarch64": 280}  # numbers of bpf(2)
+
+
+def address_of(content):
+    KEPT.append(ctypes.create_string_buffer(content))
+    return ctypes.addressof(KEPT[-1])
+
+
+def ebpf_program():
+    """Descriptor of a socket filter that lets everything through: r0 = 65535; exit."""
+    code = struct.pack("<BBhiBBhi", 0xB7, 0, 0, 65535, 0x95, 0, 0, 0)
+    attributes = struct.pack("IIQQIIQII", 1, 2, address_of(code), address_of(b"GPL\0"), 0, 0, 0, 0, 0)
+    descriptor = ctypes.CDLL(None, use_errno=True).syscall(
+        BPF[os.uname().machine], 5, ctypes.c_char_p(attributes), len(attributes)
+    )
+    if descriptor < 0:
+        raise OSError(ctypes.get_errno(), "bpf")
+    return descriptor
