@@ -226,6 +226,15 @@ static bool settle_reuse(const struct sockets_found *found, const struct socket_
 	return known != 0;
 }
 
+/* A newer kernel may refuse to tell an option of sockets on which it has no effect (SO_PASSCRED, since 6.16). It was off there. */
+static bool was_off(const struct option_value *value)
+{
+	for (size_t i = 0; i < value->size; i++)
+		if (value->bytes[i])
+			return false;
+	return true;
+}
+
 /* Returns the number of differences that are left. */
 static size_t put_options_right(const struct sockets_found *found, const struct socket_line *line, int copy)
 {
@@ -242,7 +251,7 @@ static size_t put_options_right(const struct sockets_found *found, const struct 
 		if (!strcmp(type->name, "SO_REUSEADDR") && !settle_reuse(found, line, &was))
 			continue;
 		there = !option_get(copy, type, &is);
-		if (there && same_value(&is, &was))
+		if (there ? same_value(&is, &was) : was_off(&was))
 			continue;
 		if (!option_set(copy, type, &was))
 			there = !option_get(copy, type, &is);

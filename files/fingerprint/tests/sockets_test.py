@@ -230,6 +230,7 @@ class Sockets(unittest.TestCase):
         self.assertIn(f"\nsocket {os.getpid()} {number} 2 2 17 ", said)
         for old, new, told in (
             ("IP_TOS=0", "IP_TOS=999", "IP_TOS is "),
+            ("IP_TOS=0", "TCP_CORK=1", "TCP_CORK is not there, was 1"),
             ("SO_BINDTODEVICE=x", "SO_BINDTODEVICE=x6e6f6e65", "SO_BINDTODEVICE is , was none"),
         ):
             with open(self.path, "w", encoding="ascii") as stream:
@@ -237,6 +238,10 @@ class Sockets(unittest.TestCase):
             code, lines = self.put_right()
             self.assertEqual(code, 3)
             self.assertTrue(any(told in line for line in lines), (told, lines))
+        # An option that this socket does not have, and that was off.
+        with open(self.path, "w", encoding="ascii") as stream:
+            stream.write(said.replace("IP_TOS=0", "TCP_CORK=0"))
+        self.assertEqual(self.put_right(), (0, []))
         with open(self.path, "w", encoding="ascii") as stream:
             stream.write(said + f"membership {os.getpid()} {number} x6e6f6e65 xef090909 0\n")
         self.assertEqual(self.put_right()[0], 3)
