@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import itertools
 import socket
 import struct
 
@@ -116,3 +117,23 @@ def of_processes(several):
     """Sockets of all these `Process`es: list of `Socket`, one that is shared as often as it is held."""
     tables = Tables()
     return [found for process in several for found in tables.of(process)]
+
+
+def waiting(inodes):
+    """Whether a connection waits at one of the TCP listeners with these ``inodes``, in this network namespace."""
+    return any(_waits(f"/proc/net/{table}", inodes) for table in ("tcp", "tcp6"))
+
+
+def _waits(path, inodes):
+    try:
+        with open(path, encoding="ascii") as stream:
+            for row in itertools.islice(stream, 1, None):
+                found = Socket("tcp", row)
+                # The listeners come first (net/ipv4/tcp_ipv4.c, tcp_seq_start()): the others, of which there may be thousands, cost time.
+                if not found.listening:
+                    return False
+                if found.waiting and found.inode in inodes:
+                    return True
+    except FileNotFoundError:  # a kernel without IPv6
+        return False
+    return False

@@ -103,10 +103,8 @@ def freeze(checkpoints):
 def _await_accepted(checkpoints):
     """Give the applications time to accept the last connections before the network lock: CRIU refuses a listener with a queue."""
     give_up = time.monotonic() + _ACCEPTING
-    while time.monotonic() < give_up:
-        sockets = inet_sockets.of_processes([one for each in checkpoints for one in each.unit.processes])
-        if not any(s.waiting for s in sockets if s.listening and s.protocol.startswith("tcp")):
-            return
+    listeners = {found.inode for each in checkpoints for found in each.findings.sockets if found.listening}
+    while inet_sockets.waiting(listeners) and time.monotonic() < give_up:
         time.sleep(0.005)  # the application may need this very processor
 
 

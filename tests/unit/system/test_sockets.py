@@ -1,5 +1,7 @@
 """Sockets of a process, from /proc/net."""
 
+import os
+import socket as real
 import types
 
 import pytest
@@ -65,3 +67,27 @@ def test_a_table_is_read_once_for_each_network_namespace(tmp_path, monkeypatch):
 def test_what_the_kernel_lists_at_the_end_of_a_table_that_changes_is_left_out(tmp_path, monkeypatch):
     monkeypatch.setattr(inet_sockets, "read_lines", lambda path: [HEADER, "0: 0100007F:2BCB 0000", ""])
     assert inet_sockets.of_processes([process(tmp_path, 12)]) == []
+
+
+@pytest.mark.parametrize("family", [real.AF_INET, real.AF_INET6])
+def test_connections_that_wait_at_a_listener(family):
+    with real.socket(family) as listener, real.socket(family) as other, real.socket(family) as client:
+        for each in (listener, other):
+            each.bind(("::1" if family == real.AF_INET6 else "127.0.0.1", 0))
+            each.listen()
+        here, there = ({os.fstat(each.fileno()).st_ino} for each in (listener, other))
+        assert not inet_sockets.waiting(here)
+        client.connect(listener.getsockname())
+        assert inet_sockets.waiting(here)
+        assert not inet_sockets.waiting(there)
+        listener.accept()[0].close()
+        assert not inet_sockets.waiting(here)
+
+
+def test_listeners_are_found_without_a_look_at_all_connections(tmp_path):
+    row = "0: 0100007F:2BCB 00000000:0000 %s 00000000:00000001 00:00000000 00000000 0 0 7 1\n"
+    (tmp_path / "tcp").write_text("sl\n" + row % "01" + row % "0A")
+    assert not inet_sockets._waits(str(tmp_path / "tcp"), {7})
+    (tmp_path / "tcp").write_text("sl\n" + row % "0A" + row % "01")
+    assert inet_sockets._waits(str(tmp_path / "tcp"), {7})
+    assert not inet_sockets._waits(str(tmp_path / "none"), {7})

@@ -23,6 +23,7 @@ def created(node, record):
 
 def listener(waiting=0):
     return types.SimpleNamespace(
+        inode=7,
         protocol="tcp",
         local=("0.0.0.0", 11211),
         remote=("0.0.0.0", 0),
@@ -120,18 +121,17 @@ def test_the_network_lock_holds_the_sockets_of_all_units(node, created, monkeypa
 
 
 def test_connections_that_wait_at_a_listener_are_accepted_before_the_freeze(node, created, monkeypatch):
-    queue = [listener(2), listener(1), listener(0)]
-    monkeypatch.setattr(
-        checkpoints.inet_sockets, "of_processes", lambda several: [queue.pop(0) if len(queue) > 1 else queue[0]]
-    )
+    asked, answers = [], [True, True, False]
+    created[0].findings.sockets = [listener()]
+    monkeypatch.setattr(checkpoints.inet_sockets, "waiting", lambda inodes: asked.append(inodes) or answers.pop(0))
     checkpoints.freeze(created)
-    assert len(queue) == 1
+    assert asked == [{7}] * 3
     assert node.in_order("lock packets", "freeze 3-a")
 
 
 def test_an_application_that_does_not_accept_is_frozen_nevertheless(node, created, monkeypatch):
     monkeypatch.setattr(checkpoints, "_ACCEPTING", 0.02)
-    node.sockets = [listener(1)]
+    monkeypatch.setattr(checkpoints.inet_sockets, "waiting", lambda inodes: True)
     checkpoints.freeze(created)
     assert "complete 3-b" in node.events
 
