@@ -4,7 +4,7 @@
  *   SO_INCOMING_CPU, SO_INCOMING_NAPI_ID, SO_COOKIE, SO_PEERSEC   what the kernel notes of the last packet, or numbers of its own
  *   SO_ERROR                    reading takes it away
  *   SO_TYPE, SO_DOMAIN, SO_PROTOCOL, SO_ACCEPTCONN   by these a socket is recognized
- *   TCP_MAXSEG, TCP_WINDOW_CLAMP of connections   measured by the kernel, and measured anew
+ *   TCP_MAXSEG of connections   measured by the kernel, and measured anew
  *   the interface of IP_MULTICAST_IF where it was set by its index   cannot be read
  *   IPV6_V6ONLY of connections  CRIU leaves 1; it says which peers a listener has, and a connection has its peer
  *   TCP_QUICKACK                changes with every packet
@@ -127,7 +127,7 @@ const struct option_type option_types[] = {
 	{ "TCP_SYNCNT", TCP, 7, VALUE_NUMBER, ON_TCP },
 	{ "TCP_LINGER2", TCP, 8, VALUE_NUMBER, ON_TCP },
 	{ "TCP_DEFER_ACCEPT", TCP, 9, VALUE_NUMBER, ON_IDLE },
-	{ "TCP_WINDOW_CLAMP", TCP, 10, VALUE_NUMBER, ON_IDLE },
+	{ "TCP_WINDOW_CLAMP", TCP, 10, VALUE_NUMBER, ON_TCP },
 	{ "TCP_CONGESTION", TCP, 13, VALUE_TEXT, ON_TCP },
 	{ "TCP_THIN_LINEAR_TIMEOUTS", TCP, 16, VALUE_NUMBER, ON_TCP },
 	{ "TCP_USER_TIMEOUT", TCP, 18, VALUE_NUMBER, ON_TCP },

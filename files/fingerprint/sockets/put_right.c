@@ -226,6 +226,40 @@ static bool settle_reuse(const struct sockets_found *found, const struct socket_
 	return known != 0;
 }
 
+/*
+ * CRIU sets the size of the receive buffer, and a newer kernel makes a limit of the window of that (7.2 does, 6.18 does not): a
+ * connection would be slow for ever, and so would all that a listener accepts. 0 is no limit, as the highest window is, and cannot be
+ * set while a socket listens (net/ipv4/tcp.c, tcp_set_window_clamp()). The limit of a connection is raised
+ * only: the kernel raises it by itself as the buffer grows.
+ */
+static void put_clamp_right(const struct socket_line *line, int copy, const struct option_type *type, struct option_value *was,
+			    size_t *left)
+{
+	enum { HIGHEST = 65535 << 14 }; /* U16_MAX << TCP_MAX_WSCALE */
+	struct option_value is;
+	int wanted, found;
+
+	memcpy(&wanted, was->bytes, sizeof(wanted));
+	if (wanted <= 0 || wanted > HIGHEST)
+		wanted = HIGHEST;
+	for (int tries = 0; tries < 2; tries++) {
+		if (option_get(copy, type, &is))
+			return;
+		memcpy(&found, is.bytes, sizeof(found));
+		if (found <= 0 || found > HIGHEST)
+			found = HIGHEST;
+		if (found == wanted || (line->identity.remote.size && found > wanted))
+			return;
+		memcpy(was->bytes, &wanted, sizeof(wanted));
+		if (option_set(copy, type, was))
+			break;
+	}
+	if (line->identity.remote.size)
+		return;
+	tell(line, type, &is, was);
+	(*left)++;
+}
+
 /* A newer kernel may refuse to tell an option of sockets on which it has no effect (SO_PASSCRED, since 6.16). It was off there. */
 static bool was_off(const struct option_value *value)
 {
@@ -250,6 +284,10 @@ static size_t put_options_right(const struct sockets_found *found, const struct 
 			continue;
 		if (!strcmp(type->name, "SO_REUSEADDR") && !settle_reuse(found, line, &was))
 			continue;
+		if (!strcmp(type->name, "TCP_WINDOW_CLAMP")) {
+			put_clamp_right(line, copy, type, &was, &left);
+			continue;
+		}
 		there = !option_get(copy, type, &is);
 		if (there ? same_value(&is, &was) : was_off(&was))
 			continue;

@@ -180,6 +180,27 @@ class Sockets(unittest.TestCase):
         self.assertEqual(self.put_right(), (0, []))
         self.assertEqual(options(client, wanted), before)
 
+    def test_a_limit_of_the_window_that_setting_the_buffer_has_made_is_taken_back(self):
+        clamp, highest = 10, 65535 << 14
+        listener = self.make(socket.AF_INET, socket.SOCK_STREAM)
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        client, _server = self.connect()
+        self.assertEqual(listener.getsockopt(6, clamp), 0)
+        before = client.getsockopt(6, clamp)
+        self.record()
+        for one in (listener, client):
+            one.setsockopt(6, clamp, 65536)
+        self.assertEqual(self.put_right(), (0, []))
+        self.assertEqual(listener.getsockopt(6, clamp), highest)
+        self.assertGreaterEqual(client.getsockopt(6, clamp), before)
+        # One that the application has set comes back.
+        listener.setsockopt(6, clamp, 30000)
+        self.record()
+        listener.setsockopt(6, clamp, 65536)
+        self.assertEqual(self.put_right(), (0, []))
+        self.assertEqual(listener.getsockopt(6, clamp), 30000)
+
     def test_a_connection_that_was_recorded_in_repair_mode_can_use_its_port_again(self):
         client, server = self.connect()
         repair = 19
