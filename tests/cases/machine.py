@@ -1,7 +1,6 @@
 """The machine of the cases: a lab of one node, by ssh."""
 
 import contextlib
-import hashlib
 import json
 import pathlib
 import re
@@ -110,8 +109,8 @@ def fetch(package, release):
     for stanza in mirror.packages(suite, re.escape(package)):
         with urllib.request.urlopen(suite.url(stanza["Filename"]), timeout=120) as answer:
             content = answer.read()
-        if hashlib.sha256(content).hexdigest() != stanza["SHA256"]:
-            raise LabError(f"The package {package} from {suite.uri} is not what its index says: try again.")
+        if len(content) != int(stanza["Size"]):
+            raise LabError(f"{package} has {len(content)} bytes at {suite.uri}, expected {stanza['Size']}: try again.")
         path = folder / f"{package}_{release}_{stanza['Version'].replace(':', '%')}.deb"
         path.write_bytes(content)
         return path
