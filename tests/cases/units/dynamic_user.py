@@ -2,6 +2,7 @@
 
 import os
 
+REFUSAL = "dynamic user"
 SERVICE = "DynamicUser=yes\nStateDirectory=case-dynamic-user"
 MUST = {"opened": True}
 

@@ -6,7 +6,7 @@ from service import libc
 
 FILES = {"/etc/sysctl.d/90-case-max-maps.conf": "vm.max_map_count = 262144\n"}
 SETUP = "sysctl -qw vm.max_map_count=262144"
-COUNT = 80000
+COUNT = 36000
 
 
 def program():

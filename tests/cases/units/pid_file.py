@@ -4,6 +4,7 @@ import fcntl
 import os
 import pathlib
 
+REFUSAL = "file in memory"
 PLACE = pathlib.Path("/run/case-pid-file")
 
 

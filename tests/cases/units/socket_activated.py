@@ -7,6 +7,7 @@ SOCKET = "case-socket-activated.socket"
 SERVICE = f"Sockets={SOCKET}"
 FILES = {f"/etc/systemd/system/{SOCKET}": "[Socket]\nListenStream=5032\n[Install]\nWantedBy=sockets.target\n"}
 SETUP = f"systemctl stop case-socket-activated; systemctl enable -q {SOCKET}; systemctl restart {SOCKET}"
+REFUSAL = "is activated by"
 ALONE = True
 MUST = {"socket": "active"}
 
