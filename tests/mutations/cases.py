@@ -132,6 +132,12 @@ CASES = (
     ),
     Mutation(
         "plugins/module_utils/_update/network_lock.py",
+        "connection tracking of the next boot knows no restored connection",
+        "[_PROBE, *outgoing]",
+        "outgoing",
+    ),
+    Mutation(
+        "plugins/module_utils/_update/network_lock.py",
         "the network lock is not loaded",
         '    run(["nft", "-f", "-"], stdin=text)',
         "    del text",

@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import sys
 
 import pytest
 from fakenode import SCRIPTS
@@ -77,3 +78,39 @@ def test_once_lifted_nothing_is_left(network):
 def test_a_second_table_that_cannot_be_loaded_is_noticed(network):
     script = 'echo "table inet {" >"$plan/lock-owner/table.nft"\nown_network_lock\nawait_owner || echo noticed\nopen_network\nnft list ruleset'
     assert network(script) == "noticed\n"
+
+
+# A connection that leaves repair mode behind the lock, beside a filter that lets in only what belongs to a known connection.
+TRACKED = """
+import socket, subprocess, sys
+
+def nft(text):
+    subprocess.run(["nft", "-f", "-"], input=text, text=True, check=True)
+
+subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+listener = socket.create_server(("127.0.0.1", 5432))
+ours = socket.create_connection(("127.0.0.1", 5432))
+ours.settimeout(5)
+peer, _address = listener.accept()
+lock = sys.stdin.read().replace("50000", str(ours.getsockname()[1]))
+nft("table inet f {\\n chain c {\\n type filter hook input priority 0\\n ct state established accept\\n drop\\n }\\n}\\n" + lock)
+ours.setsockopt(socket.IPPROTO_TCP, 19, 1)  # TCP_REPAIR
+peer.sendall(b"an answer")
+ours.setsockopt(socket.IPPROTO_TCP, 19, 0)
+nft("delete table inet kup")
+print(ours.recv(20).decode())
+"""
+
+
+@needs_nft
+def test_a_filter_that_tracks_connections_knows_restored_ones():
+    lock = network_lock.ruleset([socket(local="127.0.0.1:50000", remote="127.0.0.1:5432", state="01")])
+    done = subprocess.run(
+        ["unshare", "--net", sys.executable, "-c", TRACKED],
+        input=lock,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.stdout == "an answer\n", done.stderr
