@@ -89,6 +89,44 @@ def test_a_drop_in_of_a_restored_unit_is_not_read(monkeypatch, tmp_path, folder)
     assert unknown_keys(plan / "restore", later, name) == []
 
 
+def cycles(plan, folder, **texts):
+    """Lines in which systemd says that it drops a job, when all of a plan's units are started with others."""
+    for part in ("restore", "ahead", "pages"):
+        if (plan / part).exists():
+            shutil.copytree(plan / part, folder, dirs_exist_ok=True, symlinks=True)
+    for name, text in texts.items():
+        (folder / name.replace("_", ".")).write_text(text)
+    names = " ".join(name.replace("_", ".") for name in texts)
+    early = "sysinit.target cryptsetup.target systemd-journald.service"
+    (folder / "all.target").write_text(f"[Unit]\nWants={early} {names}\n")
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", str(folder / "all.target")],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    return [line for line in (done.stdout + done.stderr).splitlines() if "deleted to break ordering cycle" in line]
+
+
+TIMER = {"cache_timer": "[Timer]\nOnBootSec=10min\n"}
+LATE = {"late_service": "[Unit]\nBefore=cache.service\n[Service]\nExecStart=/bin/true\n"}
+
+
+@pytest.mark.parametrize(
+    ("texts", "known"),
+    [
+        (TIMER, {"after": "cache.timer", "triggers": "cache.timer"}),
+        (LATE, {"after": "late.service", "others": {"late.service": [LATE["late_service"]]}}),
+    ],
+    ids=["timer", "late"],
+)
+def test_no_restore_is_dropped_for_a_late_unit_that_asks_to_come_first(monkeypatch, tmp_path, texts, known):
+    plan = fakeplan.write(monkeypatch, tmp_path / "ahead")
+    assert cycles(plan, tmp_path / "a", **texts) != []  # which job is dropped is left to chance
+    plan = fakeplan.write(monkeypatch, tmp_path / "waiting", **known)
+    assert cycles(plan, tmp_path / "b", **texts) == []
+
+
 def test_systemd_has_no_complaint(units):
     assert complaints(units) == []
 

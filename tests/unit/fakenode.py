@@ -65,6 +65,8 @@ class FakeNode:
             self.write(f"var/lib/kup/kernels/{kernel}/cmdline", "root=/dev/sda1\n")
         self.plan = root / "var/lib/kup/boot" / self.values["CHECKPOINT"]
         self.write_plan("resources", "".join(f"{unit} {self.cgroup(unit)} 50 60 100 90\n" for unit in units.split()))
+        for name in ("control-groups", "apply-again"):
+            self.write_plan(name)
         self.write_plan("notifications", "".join(f"{unit} 0\n" for unit in units.split()))
         for name, text in {
             "last-pid": "4711\n",

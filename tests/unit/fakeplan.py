@@ -81,9 +81,14 @@ def write(
     mounts=(),
     labels=(),
     name="cache.service",
+    triggers="",
+    others=None,
     **unit_values,
 ):
-    """Write a plan below ``root`` for a unit of each engine that has more than others; returns its folder."""
+    """Write a plan below ``root`` for a unit of each engine that has more than others; returns its folder.
+
+    :param others: dict of other units: name → its text, and the units that it waits for.
+    """
     use_templates(monkeypatch)
     monkeypatch.setattr(boot_plan, "BOOT", str(root / "boot"))
     monkeypatch.setattr(boot_plan.network, "Reach", Reach)
@@ -103,7 +108,14 @@ def write(
     monkeypatch.setattr(boot_plan.run_files.tmpfiles, "configuration", lambda: [])
     monkeypatch.setattr(ppp.command, "check", lambda feature: "")
     monkeypatch.setattr(boot_units.panic, "watchdog_drivers", lambda: list(watchdogs))
-    monkeypatch.setattr(boot_units, "show", lambda name, *properties: {"After": after})
+    known = {name: {"After": after, "Names": name, "TriggeredBy": triggers}}
+    known |= {
+        other: {"After": " ".join(waits_for), "text": text} for other, (text, *waits_for) in (others or {}).items()
+    }
+    monkeypatch.setattr(
+        boot_units, "show", lambda unit, *properties: {key: known.get(unit, {}).get(key, "") for key in properties}
+    )
+    monkeypatch.setattr(boot_units, "definition", lambda unit: known.get(unit, {}).get("text", ""))
     monkeypatch.setattr(boot_units, "_on_root", lambda path: True)
     listed = "systemd-udevd.service\nlocal-fs.target\ncryptsetup.target\ndev-sda.mount\nsystemd-journald.service\n"
     monkeypatch.setattr(boot_units, "run", lambda command: types.SimpleNamespace(stdout=listed))

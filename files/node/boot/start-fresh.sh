@@ -48,7 +48,9 @@ start_fresh() {
 	keep_unit_files
 	systemctl daemon-reload
 	restore_resources
+	keep_notifications
 	notify_units
+	apply_all_again
 	# shellcheck disable=SC2086  # several units
 	start_units $UNITS
 }

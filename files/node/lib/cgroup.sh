@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Weights and memory limits of control groups. A restored unit has others than its own until the restore is done; its own are in the
-# boot plan's file `resources`, which plugins/module_utils/_update/boot_plan.py writes.
+# Weights and limits of control groups. A restored unit has others than its own until the restore is done; its own are in the boot plan's
+# files `resources` and `control-groups`, which plugins/module_utils/_update/unit_state.py writes.
 
 # shellcheck disable=SC2154  # $run and $plan: lib/record.sh
 
@@ -34,14 +34,58 @@ limit_unit() {
 		if [ "$max" = max ] || [ "$current" -le "$max" ]; then
 			echo "$max" >"$group/memory.max"
 		else
+			: >"$run/$1.unlimited"
 			echo "kup: $1 uses $current bytes, more than its MemoryMax=$max; the limit holds again when the unit is restarted" >&2
 		fi
 		echo "$high" >"$group/memory.high"
 	done <"$plan/resources"
 }
 
+# restore_attributes: write the other attributes of before the switch, where they differ
+restore_attributes() {
+	while read -r file value; do
+		[ -w "$file" ] || continue
+		now=''
+		read -r now <"$file" || :
+		[ "$now" = "$value" ] || echo "$value" >"$file" || echo "kup: $file is '$now', expected '$value'; set it by hand" >&2
+	done <"$plan/control-groups"
+}
+
+# keep_names: note in $run whose settings systemd applies again: when it has the units' own texts, the plan may be gone
+keep_names() {
+	cp "$plan/apply-again" "$run/"
+}
+
+# apply_again UNIT: have systemd put in force again what is no plain attribute: device policy, limits of single disks, filters of bind(2).
+# It does that for all settings of a unit when one of them is set; the setting itself, which no unit needs after a boot, is removed again.
+# For a unit that is over its memory limit it would set that as well.
+apply_again() {
+	while read -r name; do
+		file=/run/systemd/system.control/$1.d/50-StartupIOWeight.conf
+		if [ "$name" != "$1" ] || [ -e "$run/$1.unlimited" ] || [ -e "$file" ]; then
+			continue
+		fi
+		systemctl set-property --runtime "$1" StartupIOWeight= || :
+		rm -f "$file"
+		rmdir "${file%/*}" 2>/dev/null || :
+		applied=yes
+	done <"$run/apply-again"
+}
+
+# apply_all_again: the same for all units that have their memory
+apply_all_again() {
+	applied=''
+	for unit in $UNITS; do
+		[ -e "$run/$unit.restored" ] || continue
+		{ [ -e "$run/$unit.pending" ] && [ ! -e "$run/$unit.drained" ]; } || apply_again "$unit" || :
+	done
+	[ -z "$applied" ] || systemctl daemon-reload # forgets the setting
+}
+
 # restore_resources: give all units what they had before the switch. A unit with pending pages gets its limits from boot/pages-drained.
 restore_resources() {
+	restore_attributes || :
+	keep_names || :
 	for unit in $UNITS; do
 		weigh_service "kup-paged-$unit.service" 100
 		weigh_unit "$unit" || :

@@ -1,13 +1,18 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # What systemd knows of a unit by sd_notify(3), and by files that ended with the old boot. A restored unit has told it in that boot; the
-# boot plan's file `notifications` and its folder `systemd` have it (plugins/module_utils/_update/boot_plan.py).
+# boot plan's file `notifications` and its folder `systemd` have it (plugins/module_utils/_update/unit_state.py).
 
 # shellcheck disable=SC2154  # $run and $plan: lib/record.sh
 
 # keep_unit_files: put back the files of transient units, and of drop-ins, that were in /run; the next daemon-reload reads them
 keep_unit_files() {
 	[ ! -d "$plan/systemd" ] || cp -R "$plan/systemd/." /run/systemd/
+}
+
+# keep_notifications: copy what notify_unit reads to where a commit does not remove it
+keep_notifications() {
+	cp "$plan/notifications" "$run/"
 }
 
 # notify_unit UNIT: arm a restored unit's watchdog with the time of before the switch, and show its status text again. A daemon-reload arms
@@ -22,7 +27,7 @@ notify_unit() {
 		[ "$watchdog" = 0 ] || set -- "$@" "WATCHDOG_USEC=$watchdog"
 		NOTIFY_SOCKET=/run/systemd/notify systemd-notify --no-block --pid="$pid" "$@"
 		return
-	done <"$plan/notifications"
+	done <"$run/notifications"
 }
 
 # notify_units: the same for all units that have their memory. For a unit with pending pages boot/pages-drained does it: until then it may

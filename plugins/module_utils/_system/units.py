@@ -87,6 +87,14 @@ def microseconds(text):
     return sum(round(float(number) * _TIMES.get(unit, 0)) for number, unit in found)
 
 
+def definition(name):
+    """A unit's own text as systemd reads it, of any kind of unit; empty where it has none."""
+    properties = show(name, "FragmentPath", "DropInPaths")
+    with contextlib.suppress(FileNotFoundError):
+        return _text(properties)
+    return ""
+
+
 class Unit:
     """A service and its processes.
 

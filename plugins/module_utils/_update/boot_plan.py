@@ -21,6 +21,8 @@
     boot/N/frames     engine ppp: where the kept page frames are (`_engines.frames.load`)
     boot/N/resources  for each unit its name, control group, weights (CPU, IO) and memory limits (max, high); it has others while it
                       is being restored
+    boot/N/control-groups one line per attribute of a unit's control group: its path, and its value before the switch
+    boot/N/apply-again    units with settings that systemd has to put in force again (`_environment.control_group`)
     boot/N/notifications  for each unit its name, microseconds of its watchdog (0: none), and its status text
     boot/N/systemd/   files of units that end with this boot, such as those of systemd-run, laid out as in /run/systemd
     boot/N/attributes-UNIT    what the unit's processes set of themselves after the restore (`_environment.attributes`)
@@ -50,9 +52,8 @@ from .._environment.plan import Plans
 from .._files import as_bytes, make_directory, read_text
 from .._paths import BOOT
 from .._system import network
-from .._system.processes import CGROUPS, in_cgroup
-from .._system.units import HEAVIEST
-from . import boot_units, network_lock
+from .._system.processes import in_cgroup
+from . import boot_units, network_lock, unit_state
 from . import record as records
 
 _NONLOCAL_BIND = "/proc/sys/net/ipv4/ip_nonlocal_bind"
@@ -76,11 +77,8 @@ class Plan:
         make_directory(self.directory)
         if frames:
             self._put("frames", frames)
-        self._put(
-            "resources",
-            "".join(f"{checkpoint.unit.name} {_resources(checkpoint.unit)}\n" for checkpoint in checkpoints),
-        )
-        self._put("notifications", "".join(_notification(checkpoint.unit) for checkpoint in checkpoints))
+        for name, text in unit_state.files([checkpoint.unit for checkpoint in checkpoints]).items():
+            self._put(name, text)
         self._put_filter()
         self._reach = network.Reach()
         self._put_environment()
@@ -187,18 +185,3 @@ def _mounts(checkpoints):
         _refuse(checkpoint.unit, environment_checks.MOUNT_CHECKS, used)
         found[checkpoint.unit.name] = [mount.place for mount in used]
     return found
-
-
-def _resources(unit):
-    """A unit's control group, its weights (the kernel's default where it has none of its own), and its limits as the kernel takes them."""
-    group = f"{CGROUPS}{unit.cgroup}"
-    values = (unit.properties[name] for name in ("CPUWeight", "IOWeight"))
-    weights = [value if value.isdigit() and int(value) <= HEAVIEST else "100" for value in values]
-    limits = [read_text(f"{group}/memory.{name}", "max") for name in ("max", "high")]
-    return " ".join([group, *weights, *limits])
-
-
-def _notification(unit):
-    """What systemd knows of a unit by sd_notify(3), as a line."""
-    status = "".join(each if each.isprintable() else " " for each in unit.properties["StatusText"])
-    return f"{unit.name} {unit.watchdog} {status}".rstrip() + "\n"

@@ -15,7 +15,7 @@ from .._files import as_bytes, make_directory
 from .._paths import RUN
 from .._run import run
 from .._system.unit_templates import render
-from .._system.units import HEAVIEST, show
+from .._system.units import HEAVIEST, definition, show
 
 # What a unit's own text lacks while it is restored. All of it is back after the daemon-reload that ends the restore.
 # It would order the unit into the late boot, or tie it to units that come later:
@@ -150,10 +150,10 @@ def _restored(folder, checkpoint, timeout, mounts):
         folder.put_drop_in(unit.name, f"zz-kup-{template}", render(template))
 
 
-def restored_text(definition):
+def restored_text(text):
     """A unit's own text without what would order it late, start it afresh or limit its memory; sections and other limits stay."""
     kept, dropping = [], False
-    for line in definition.rstrip("\n").split("\n"):
+    for line in text.rstrip("\n").split("\n"):
         dropped = dropping or bool(_DROPPED.match(line))
         dropping = dropped and line.endswith("\\")
         if not dropped:
@@ -175,10 +175,37 @@ def _on_root(path):
 
 
 def _ahead(folder, name, others):
-    # Units that ask to be started before this one still are: for two opposite orders systemd would drop one of the jobs.
-    asked = show(name, "After")["After"].split()
-    before = " ".join(other for other in others if other not in asked)
+    """Order the restore of unit ``name`` before the ``others``, unless it has to wait for one that comes after them."""
+    told = show(name, "After", "Names", "TriggeredBy")
+    asked = told["After"].split()
+    # No setting of the restored unit takes back what these have in their own texts.
+    first = [
+        other for other in asked if other in told["TriggeredBy"].split() or _comes_before(other, told["Names"].split())
+    ]
+    if not set(first) <= set(others):
+        return
+    # Units that ask to be started before this one still are, and what they wait for: systemd would drop a job of a cycle, and it has
+    # been seen to drop that of the restore.
+    kept = {*asked, *_awaited(first)}
+    before = " ".join(other for other in others if other not in kept)
     folder.put_drop_in(name, "kup-ahead.conf", render("restored-ahead.conf", EARLY_UNITS=before))
+
+
+def _comes_before(other, names):
+    """Whether the text of unit ``other`` orders it before a unit with these ``names``."""
+    orders = re.findall(r"^\s*Before\s*=(.*)$", definition(other).replace("\\\n", " "), re.MULTILINE)
+    # A specifier may stand for anything.
+    return any(word in names or "%" in word for line in orders for word in line.split())
+
+
+def _awaited(names):
+    """All units that units with these ``names`` wait for."""
+    found, left = set(), list(names)
+    while left:
+        after = set(show(left.pop(), "After")["After"].split()) - found
+        found |= after
+        left += after
+    return found
 
 
 def _deadline(folder, timeout):

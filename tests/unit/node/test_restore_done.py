@@ -68,6 +68,54 @@ def test_a_watchdog_waits_for_pending_pages(node):
     assert len(made.called("systemd-notify")) == 1
 
 
+def test_attributes_of_control_groups_are_those_of_before_the_switch(node):
+    made = restored(node)
+    group = made.cgroup(UNIT)
+    for name, value in {"pids.max": "max", "cpu.max": "max 100000", "cpu.uclamp.max": "max"}.items():
+        (group / name).write_text(f"{value}\n")
+    made.write_plan(
+        "control-groups",
+        f"{group}/pids.max 77\n{group}/cpu.max 5000 100000\n{group}/cpu.uclamp.max max\n{group}/not.there 1\n",
+    )
+    made.run("boot/restore-done")
+    values = {name: made.group_value(UNIT, name) for name in ("pids.max", "cpu.max", "cpu.uclamp.max")}
+    assert values == {"pids.max": "77", "cpu.max": "5000 100000", "cpu.uclamp.max": "max"}
+
+
+def applying(node, **values):
+    made = restored(node, **values)
+    made.write_plan("apply-again", f"{OTHER}\n{UNIT}\n")
+    made.fake("systemctl", f'[ "$1" != set-property ] || mkdir -p {made.root}/run/systemd/system.control/{UNIT}.d')
+    return made
+
+
+def test_systemd_applies_again_what_is_no_attribute_and_forgets_how_it_was_asked(node):
+    made = applying(node)
+    made.run("boot/restore-done")
+    assert made.called("systemctl") == [
+        "systemctl daemon-reload",
+        f"systemctl set-property --runtime {UNIT} StartupIOWeight=",
+        "systemctl daemon-reload",
+    ]
+    assert not (made.root / f"run/systemd/system.control/{UNIT}.d").exists()
+
+
+@pytest.mark.parametrize("mark", [f"{UNIT}.pending", f"{UNIT}.unlimited"])
+def test_systemd_does_not_apply_a_memory_limit_that_the_unit_is_over_or_may_come_over(node, mark):
+    made = applying(node)
+    made.mark(mark)
+    made.run("boot/restore-done")
+    assert made.called("systemctl set-property") == []
+
+
+def test_systemd_applies_settings_again_when_pages_are_in_place(node):
+    made = applying(node)
+    made.mark(f"{UNIT}.pending")
+    made.run("boot/restore-done")
+    made.run("boot/pages-drained", UNIT, SERVICE_RESULT="success", EXIT_STATUS="0")
+    assert len(made.called("systemctl set-property")) == 1
+
+
 def test_unit_files_that_ended_with_the_old_boot_are_there_before_the_reload(node):
     made = restored(node)
     made.write("run/systemd/system/other.service", "other")

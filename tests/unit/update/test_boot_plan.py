@@ -82,18 +82,8 @@ def files(folder):
 def test_all_files_of_a_plan(write):
     plan = write()
     assert files(plan) == {
-        *(
-            "frames",
-            "resources",
-            "notifications",
-            "links",
-            "addresses",
-            "routes",
-            "network-lock.nft",
-            "last-pid",
-            "processes",
-        ),
-        "nonlocal-bind",
+        *("frames", "resources", "control-groups", "apply-again", "notifications"),
+        *("links", "addresses", "routes", "network-lock.nft", "last-pid", "processes", "nonlocal-bind"),
         *("packets.nft", "filter/rules.nft", "lock-owner/table.nft", "lock-owner/commands", "lock-owner/answers"),
         *("overcommit", "environment/1-sysctls.plan", "environment/2-files.plan", "environment/contents/1"),
         *(
@@ -295,6 +285,35 @@ def test_units_that_asked_to_be_started_before_an_application_still_are(write):
     plan = write(after="basic.target systemd-udevd.service")
     ahead = lines(plan / "ahead/cache.service.d/kup-ahead.conf")
     assert ahead == ["[Unit]", "Before=cryptsetup.target systemd-journald.service"]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"after": "cache.timer", "triggers": "cache.timer"},
+        {"after": "late.service", "others": {"late.service": ["[Unit]\nBefore=a.target cache.service\n"]}},
+        {"after": "late.service", "others": {"late.service": ["[Unit]\nBefore=\\\n  cache.service\n"]}},
+        {"after": "late@cache.service", "others": {"late@cache.service": ["Before=%i.service\n"]}},
+    ],
+)
+def test_a_restore_that_has_to_wait_for_a_late_unit_is_not_ahead(write, values):
+    plan = write(**values)
+    assert not (plan / "ahead/cache.service.d").exists()
+    assert (plan / "ahead/store.service.d").exists()
+
+
+def test_late_units_that_only_the_unit_s_own_text_names_do_not_count(write):
+    plan = write(after="late.service basic.target", others={"late.service": ["[Unit]\nBefore=b.service\n"]})
+    assert (plan / "ahead/cache.service.d").exists()
+
+
+def test_what_an_early_unit_waits_for_stays_before_the_restore_as_well(write):
+    others = {
+        "systemd-udevd.service": ["[Unit]\nBefore=cache.service\n", "local-fs.target", "middle.service"],
+        "middle.service": ["", "systemd-journald.service", "systemd-udevd.service"],
+    }
+    plan = write(after="systemd-udevd.service", others=others)
+    assert lines(plan / "ahead/cache.service.d/kup-ahead.conf") == ["[Unit]", "Before=cryptsetup.target"]
 
 
 def test_a_restore_that_needs_a_network_manager_is_not_ahead(write):
