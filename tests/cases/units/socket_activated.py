@@ -9,6 +9,7 @@ FILES = {f"/etc/systemd/system/{SOCKET}": "[Socket]\nListenStream=5032\n[Install
 SETUP = f"systemctl stop case-socket-activated; systemctl enable -q {SOCKET}; systemctl restart {SOCKET}"
 REFUSAL = "is activated by"
 ALONE = True
+REFUSAL = r"is activated by case-socket-activated\.socket"
 MUST = {"socket": "active"}
 
 
