@@ -4,6 +4,7 @@ import contextlib
 import json
 import subprocess
 import sys
+import time
 from dataclasses import dataclass, field
 
 from lab.command import say
@@ -71,7 +72,11 @@ class Carrier:
                     cases,
                     {"kup_hooks": {"after_switch": str(REPO / "tests/cases/panic.yml")}} if way == "panic" else {},
                 )
-            self._node.settle()
+            # The panic may be still to come.
+            for _ in range(40 if way == "panic" else 1):
+                if self._node.settle() != "probation":
+                    break
+                time.sleep(5)
             found = self._node.tool("judge", *(case.name for case in cases))
         phase, reason = found["phase"] or "refused", found["reason"] or said.get("reason", "")
         if said.get("result") == "failed" and phase not in ("failed", "fell_back", "aborted", "committed"):
