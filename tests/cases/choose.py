@@ -13,9 +13,11 @@ def open_cases(cases, rows, engine, way, commit):
 
 
 def sample(cases, rows, engine, way, count, generator):
-    """Return so many of the CASES whose last result was right and that go together, drawn by the GENERATOR."""
+    """Return so many of the CASES whose last result was right and that go together and need no package, drawn by the GENERATOR."""
     last = _last(rows, engine, way)
-    right = [case for case in cases if last.get(case.name, {}).get("result") == "right" and not case.PACKAGES]
+    right = [
+        case for case in cases if last.get(case.name, {}).get("result") == "right" and not (case.PACKAGES or case.ALONE)
+    ]
     return generator.sample(right, min(count, len(right)))
 
 

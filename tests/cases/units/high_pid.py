@@ -3,7 +3,6 @@
 SETUP = "sysctl -qw kernel.pid_max=4194304; cp /proc/sys/kernel/ns_last_pid /run/case-last-pid; echo 123456 >/proc/sys/kernel/ns_last_pid"
 # The processes that start next shall be ordinary ones.
 AFTER = "cat /run/case-last-pid >/proc/sys/kernel/ns_last_pid"
-ALONE = True
 MUST = {"high": True}
 
 

@@ -2,7 +2,6 @@
 
 import os
 
-ALONE = True
 MUST = {"high": True}
 
 

@@ -7,6 +7,8 @@ import threading
 import time
 
 SERVICE = "Type=notify\nNotifyAccess=main\nWatchdogSec=10\nRestart=on-failure"
+# systemd would end it where an update of many units freezes it for longer.
+ALONE = True
 MUST = {"armed": True}
 
 

@@ -9,10 +9,11 @@ from tests.cases import choose
 
 
 def case(name, **more):
-    return SimpleNamespace(**{"name": name, "REFUSAL": "", "PACKAGES": (), **more})
+    return SimpleNamespace(**{"name": name, "REFUSAL": "", "PACKAGES": (), "ALONE": False, **more})
 
 
 ONE, TWO, THREE = case("one"), case("two"), case("three", PACKAGES=("apparmor",))
+LONELY = case("lonely", ALONE=True)
 
 
 def row(name, result, commit="old", engine="foam", way="update"):
@@ -31,8 +32,8 @@ def test_open_are_those_without_a_result_on_this_commit_the_bad_ones_first():
 
 
 def test_a_sample_has_right_ones_that_need_no_package():
-    rows = [row("one", "right"), row("two", "lost"), row("three", "right")]
-    assert choose.sample([ONE, TWO, THREE], rows, "foam", "update", 2, random.Random(1)) == [ONE]
+    rows = [row("one", "right"), row("two", "lost"), row("three", "right"), row("lonely", "right")]
+    assert choose.sample([ONE, TWO, THREE, LONELY], rows, "foam", "update", 2, random.Random(1)) == [ONE]
 
 
 def test_a_seed_draws_the_same_sample():
