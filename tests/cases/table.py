@@ -23,7 +23,7 @@ def page(rows, before, cases):
     lines = [
         "# What applications and their nodes may have",
         "",
-        f"Each of the {len(cases)} cases in `tests/cases/units/` is a small unit with something that a new boot does not have by itself. `make cases`",
+        "Each case in `tests/cases/units/` is a small unit with something that a new boot does not have by itself. `make cases`",
         "carries them through updates of a virtual machine, and compares what the application and others on the node observe before and",
         f"after. This page and `docs/cases.json` have the last result of each of {len(rows)} runs, of {len(tried)} cases.",
         "",
