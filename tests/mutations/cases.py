@@ -421,8 +421,8 @@ CASES = (
     Mutation(
         "files/node/lib/cgroup.sh",
         "a limit is set although pages are pending",
-        '{ [ -e "$run/$unit.pending" ] && [ ! -e "$run/$unit.drained" ]; } ||',
-        "",
+        '{ [ -e "$run/$unit.pending" ] && [ ! -e "$run/$unit.drained" ]; } || limit_unit',
+        "limit_unit",
     ),
     Mutation(
         "files/node/lib/cgroup.sh",
@@ -607,7 +607,7 @@ CASES = (
     Mutation(
         "plugins/module_utils/_update/checkpoints.py",
         "a unit that cannot be moved is dumped",
-        "        if each.findings.blockers:",
+        "        if blockers:",
         "        if False:",
     ),
     Mutation(
@@ -691,7 +691,7 @@ CASES = (
     Mutation(
         "plugins/module_utils/_criu/checks.py",
         "preflight lets io_uring pass",
-        '    if "io_uring" in mapping.path:',
+        '    if mapping.path.startswith("anon_inode:[io_uring"):',
         "    if False:",
     ),
     Mutation(
