@@ -59,9 +59,12 @@ class Apply(unittest.TestCase):
         self.assertEqual(same.stat().st_mtime_ns, before)
 
     def test_values_that_only_begin_alike_differ(self):
-        path = self.sysctl("kernel/x", "12\n")
-        self.apply("sysctl required - kernel/x 123")
-        self.assertEqual(path.read_text(), "123\n")
+        for value in ("12\n", "12 3\n", "1234"):
+            with self.subTest(value):
+                path = self.sysctl("kernel/x", value)
+                # A file, other than a setting, keeps what is longer.
+                self.apply("sysctl optional - kernel/x 123")
+                self.assertEqual(path.read_text()[:4], "123\n")
 
     def test_a_sysctl_is_not_looked_for_elsewhere(self):
         (self.root / "etc/x").write_text("1")

@@ -5,8 +5,8 @@
 """systemd-tmpfiles comes later in the boot, and removes, empties or alters what its configuration names: not what travels.
 
 Of several lines for one path the first counts, in the order of the files' names, unless they say the same (tmpfiles.d(5); src/tmpfiles/
-tmpfiles.c, item_compatible()). So a file whose name comes first has a line for each that would do harm. Tried with systemd 252. Lines that only
-adjust rights (z, Z) do so in any case.
+tmpfiles.c, item_compatible()). So a file whose name comes first has a line for each that would do harm. Tried with systemd 252 and 257. Lines that
+only adjust rights (z, Z) do so in any case.
 """
 
 from __future__ import annotations
