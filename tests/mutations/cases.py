@@ -644,7 +644,7 @@ CASES = (
         "plugins/module_utils/_update/commit.py",
         "the deadline ends before the record says committed",
         '    records.advance(record, "committed", data=data)\n    # After',
-        '    _stop_deadline_and_watch()\n    records.advance(record, "committed", data=data)\n    # After',
+        '    _end_probation()\n    records.advance(record, "committed", data=data)\n    # After',
     ),
     Mutation(
         "plugins/module_utils/_update/commit.py",

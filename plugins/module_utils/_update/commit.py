@@ -43,14 +43,15 @@ def commit(dry=False):
     timeline.mark("committed")
     records.advance(record, "committed", data=data)
     # After the record: if this ends half-way, the deadline still takes the node back. Meanwhile the node's lock keeps both out.
-    _stop_deadline_and_watch()
+    _end_probation()
     kept.remove()
     leftovers.clean_up(record)
     return True
 
 
-def _stop_deadline_and_watch():
+def _end_probation():
     run(["systemctl", "stop", "kup-deadline.timer", "kup-deadline.service"])
-    run(["systemctl", "stop", "kup-watch.timer", "kup-watch.service"], check=False)  # a node without a watch has none
+    # A node without a watch has none of these. After the commit a shutdown is one like any other.
+    run(["systemctl", "stop", "kup-watch.timer", "kup-watch.service", "kup-shutdown.service"], check=False)
     # A service that has used up its tries, or was stopped at work, counts as failed.
     run(["systemctl", "reset-failed", "kup-deadline.service", "kup-watch.service", "kup-crash.service"], check=False)

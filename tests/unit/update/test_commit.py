@@ -12,7 +12,7 @@ from ansible_collections.kup.fleet.plugins.module_utils._update import record as
 
 NEW = "7.2.1"
 DEADLINE = "systemctl stop kup-deadline.timer kup-deadline.service"
-WATCH = "systemctl stop kup-watch.timer kup-watch.service"
+WATCH = "systemctl stop kup-watch.timer kup-watch.service kup-shutdown.service"
 
 
 @pytest.fixture
