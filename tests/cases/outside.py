@@ -28,7 +28,7 @@ def main():
                 count[0] += answered(address, port)
 
     # One that waits for an answer would miss a moment without a filter.
-    clients = [threading.Thread(target=knock) for _ in range(8)]
+    clients = [threading.Thread(target=knock) for _number in range(8)]
     for client in clients:
         client.start()
     select.select([sys.stdin], [], [])

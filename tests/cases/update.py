@@ -73,7 +73,7 @@ class Carrier:
                     {"kup_hooks": {"after_switch": str(REPO / "tests/cases/panic.yml")}} if way == "panic" else {},
                 )
             # The panic may be still to come.
-            for _ in range(40 if way == "panic" else 1):
+            for _number in range(40 if way == "panic" else 1):
                 if self._node.settle() != "probation":
                     break
                 time.sleep(5)

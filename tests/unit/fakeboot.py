@@ -48,15 +48,15 @@ images={root}/var/lib/kup/images/update/1-$1
 /usr/bin/sleep "$3"
 case $2 in
 restored | crashes)
-	/usr/bin/setsid /usr/bin/sleep 1000 </dev/null >/dev/null 2>&1 &
-	echo "$! running 1 1" >"$images/tasks"
-	echo $! >"{root}/run/kup/$1.pid"
-	[ "$2" != crashes ] || (/usr/bin/sleep 0.5; kill -9 $!) </dev/null >/dev/null 2>&1 &
-	;;
+    /usr/bin/setsid /usr/bin/sleep 1000 </dev/null >/dev/null 2>&1 &
+    echo "$! running 1 1" >"$images/tasks"
+    echo $! >"{root}/run/kup/$1.pid"
+    [ "$2" != crashes ] || (/usr/bin/sleep 0.5; kill -9 $!) </dev/null >/dev/null 2>&1 &
+    ;;
 *)
-	echo "(00.1)  77: Error (criu/x.c:1): $2" >"$images/restore.log"
-	exit 1
-	;;
+    echo "(00.1)  77: Error (criu/x.c:1): $2" >"$images/restore.log"
+    exit 1
+    ;;
 esac
 """
 
@@ -157,7 +157,9 @@ def write_units(node, units, path):
 def state(unit):
     """(state, type, main process) of a unit."""
     words = ["systemctl", "--user", "show", "--property=ActiveState,Type,MainPID", unit]
-    found = dict(line.split("=", 1) for line in subprocess.run(words, capture_output=True, text=True).stdout.split())
+    found = dict(
+        line.split("=", 1) for line in subprocess.run(words, check=False, capture_output=True, text=True).stdout.split()
+    )
     return [found.get(key, "") for key in ("ActiveState", "Type", "MainPID")]
 
 

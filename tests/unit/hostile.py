@@ -26,7 +26,7 @@ PIECES = [
 def names(seed, count=400, longest=12):
     """``count`` names (bytes without NUL), the same for the same ``seed``."""
     chance = random.Random(seed)
-    return [b"".join(chance.choices(PIECES, k=chance.randint(1, longest))) for _ in range(count)]
+    return [b"".join(chance.choices(PIECES, k=chance.randint(1, longest))) for _number in range(count)]
 
 
 def escaped(name, characters=b" \t\n\\"):

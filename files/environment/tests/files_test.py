@@ -61,10 +61,10 @@ class Files(unittest.TestCase):
 
     def test_what_is_written_or_mapped_is_in_the_list(self):
         written, stream = self.open("written", "r+b")
-        appended, _ = self.open("appended", "ab")
-        read, _ = self.open("read", "rb")
-        strange, _ = self.open("a b%\n", "r+b")
-        deleted, _ = self.open("deleted", "r+b")
+        appended, _content = self.open("appended", "ab")
+        read, _content = self.open("read", "rb")
+        strange, _content = self.open("a b%\n", "r+b")
+        deleted, _content = self.open("deleted", "r+b")
         deleted.unlink()
         uses = self.note()
         here = {path: use for path, use in uses.items() if path.startswith(str(self.root))}
@@ -74,7 +74,7 @@ class Files(unittest.TestCase):
         self.assertEqual(self.same(), "")
 
     def test_the_strongest_use_counts(self):
-        path, _ = self.open("log", "ab")
+        path, _content = self.open("log", "ab")
         self.enterContext(open(path, "r+b"))
         self.assertEqual(self.note()[str(path)], "w")
         shared = self.root / "shared"
@@ -163,7 +163,7 @@ class Files(unittest.TestCase):
         self.differs(f"the file {path} was written at")
 
     def test_a_broken_list_is_refused(self):
-        path, _ = self.open("data", "r+b")
+        path, _content = self.open("data", "r+b")
         self.note()
         good = self.list.read_text().splitlines()[-1]
         for bad in (good[2:], f"{good} x", good.replace(" /", " "), f"{good}%", f"{good}%0", f"{good}%00", "", "x" * 9):

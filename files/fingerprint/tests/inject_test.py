@@ -53,7 +53,7 @@ class Target:
 
     def end(self):
         """Its last words."""
-        said, _ = self.process.communicate(timeout=20)
+        said, _errors = self.process.communicate(timeout=20)
         assert self.process.returncode == 0, self.process.returncode
         return said.strip()
 
@@ -111,7 +111,7 @@ def test_calls_that_were_interrupted_go_on():
         "[t.start() for t in ths]\n" + WAIT + "os.write(w,b'x'); [t.join() for t in ths]; print(said)\n"
     )
     for thread in os.listdir(f"/proc/{target.pid}/task"):
-        for _ in range(3):
+        for _time in range(3):
             put(f"{thread} mce-kill 2")
     time.sleep(1)
     said = eval(target.end())
@@ -126,7 +126,7 @@ def test_a_mask_for_the_time_of_a_call_is_left():
         # Waits for SIGUSR2; SIGUSR1 stays blocked before, meanwhile and after.
         "r=libc.syscall(130,struct.pack('Q',1<<9),8); first=list(got); print(first, sorted(signal.pthread_sigmask(0,[])))\n"
     )
-    for _ in range(20):
+    for _time in range(20):
         assert ask(target.pid) == []
     os.kill(target.pid, signal.SIGUSR2)
     assert target.end() == "[12] [<Signals.SIGUSR1: 10>]"

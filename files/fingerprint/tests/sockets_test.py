@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Sockets whose options and memberships are lost, and put right: sockets_test.py PROGRAM
 

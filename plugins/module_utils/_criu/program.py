@@ -102,12 +102,13 @@ def of(unit):
 def scripts(template):
     """The scripts that CRIU starts in a unit's namespace: dict path → text.
 
-    :param template: text of files/node/switch/from-inside.in.
+    :param template: text of files/node/switch/from-inside.in, which lacks the first line.
     """
     shell = os.path.realpath("/bin/sh")
     loader = interpreter(shell)
     values = {"LOADER": _node(loader), "LIBRARIES": _node(libraries(loader)), "SHELL": _node(shell), "NODE": _NODE}
     values["NSENTER"] = _node("/usr/bin/nsenter")
+    template = f"#!@LOADER@ @SHELL@\n{template}"
     for name, value in values.items():
         template = template.replace(f"@{name}@", value)
     return {f"{INSIDE}/{name}": template.replace("@PROGRAM@", path) for name, path in PROGRAMS.items()}

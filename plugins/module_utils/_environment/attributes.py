@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import os
 
-from .._blocker import Blocked, about
+from .._blocker import Blocked, about, all_of
 from .._errors import KupError
 from .._paths import RUNTIME
 from .._run import run
@@ -46,7 +46,7 @@ def ask(processes):
 def refuse(unit, found):
     """:raises Blocked: a process of the `Unit` has an attribute that a restore cannot give back."""
     for process in unit.processes:
-        blockers = attribute_checks.landlock(found.get(process.pid, {}))
+        blockers = all_of([attribute_checks.landlock], found.get(process.pid, {}))
         if blockers:
             raise Blocked(about(blockers, unit=unit.name, process=f"{process.name}[{process.pid}]"))
 

@@ -7,7 +7,7 @@ MUST = {"instances": 300}
 
 
 def program():
-    watches = [libc.inotify_init1(0) for _ in range(300)]
+    watches = [libc.inotify_init1(0) for _number in range(300)]
     for watch in watches:
         libc.inotify_add_watch(watch, b"/etc", 0x100)
     return lambda: {

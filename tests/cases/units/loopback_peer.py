@@ -42,7 +42,7 @@ def program():
 
     def observe():
         # A subscriber has some seconds to notice and to come back.
-        for _ in range(20):
+        for _number in range(20):
             if time.time() - heard[0] < 3:
                 return {"hears": True}
             time.sleep(0.5)

@@ -39,7 +39,7 @@ def test_a_sample_has_right_ones_that_need_no_package():
 def test_a_seed_draws_the_same_sample():
     cases = [case(str(number)) for number in range(20)]
     rows = [row(one.name, "right") for one in cases]
-    drawn = [choose.sample(cases, rows, "foam", "update", 3, random.Random(7)) for _ in range(2)]
+    drawn = [choose.sample(cases, rows, "foam", "update", 3, random.Random(7)) for _number in range(2)]
     assert drawn[0] == drawn[1] and len(drawn[0]) == 3
 
 

@@ -64,7 +64,7 @@ def test_a_program_answers_with_its_token():
     with socket.create_server(("127.0.0.1", 0)) as found:
         port = found.getsockname()[1]
     threading.Thread(target=service.serve, args=(port, lambda: {"a": 1}), daemon=True).start()
-    for _ in range(50):
+    for _number in range(50):
         try:
             answer = service.ask(port)
             break

@@ -1,6 +1,7 @@
 """The node's packet filter: what is recorded of it, and that the next boot can load that before there are interfaces."""
 
 import json
+import re
 import shutil
 import subprocess
 import types
@@ -9,55 +10,61 @@ import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils._environment import checks, packet_filter
 
-LISTED = """table inet kup {
-	chain input {
-	}
+
+def indented_by_tabs(text):
+    """The text as nft prints it."""
+    return re.sub(r"^(?: {4})+", lambda found: "\t" * (len(found.group()) // 4), text, flags=re.MULTILINE)
+
+
+LISTED = indented_by_tabs("""table inet kup {
+    chain input {
+    }
 }
 table inet CRIU-77 {
 }
 # Warning: table ip filter is managed by iptables-nft, do not touch!
 table ip filter {
-	chain INPUT {
-	}
+    chain INPUT {
+    }
 }
 table inet firewalld { # progname firewalld
-	flags owner,persist
+    flags owner,persist
 
-	map m {
-		typeof iif : verdict
-		elements = { "lo" : accept }
-	}
-	set s {
-		type iface_index
-	}
-	chain in {
-		type filter hook input priority filter; policy drop;
-		iif "lo" accept comment "by iif "
-		meta oif . tcp dport { "ens3" . 22 } accept
-		iifname "ens4" log prefix "oif x" drop
-		fib daddr . iif type local accept
-		fib saddr . mark . iif oif missing drop
-	}
+    map m {
+        typeof iif : verdict
+        elements = { "lo" : accept }
+    }
+    set s {
+        type iface_index
+    }
+    chain in {
+        type filter hook input priority filter; policy drop;
+        iif "lo" accept comment "by iif "
+        meta oif . tcp dport { "ens3" . 22 } accept
+        iifname "ens4" log prefix "oif x" drop
+        fib daddr . iif type local accept
+        fib saddr . mark . iif oif missing drop
+    }
 }
-"""
-PORTABLE = """table inet firewalld {
-	map m {
-		typeof iifname : verdict
-		elements = { "lo" : accept }
-	}
-	set s {
-		type ifname
-	}
-	chain in {
-		type filter hook input priority filter; policy drop;
-		iifname "lo" accept comment "by iif "
-		meta oifname . tcp dport { "ens3" . 22 } accept
-		iifname "ens4" log prefix "oif x" drop
-		fib daddr . iif type local accept
-		fib saddr . mark . iif oif missing drop
-	}
+""")
+PORTABLE = indented_by_tabs("""table inet firewalld {
+    map m {
+        typeof iifname : verdict
+        elements = { "lo" : accept }
+    }
+    set s {
+        type ifname
+    }
+    chain in {
+        type filter hook input priority filter; policy drop;
+        iifname "lo" accept comment "by iif "
+        meta oifname . tcp dport { "ens3" . 22 } accept
+        iifname "ens4" log prefix "oif x" drop
+        fib daddr . iif type local accept
+        fib saddr . mark . iif oif missing drop
+    }
 }
-"""
+""")
 
 
 class Tools:
@@ -69,7 +76,7 @@ class Tools:
         self.listed, self.names = LISTED.replace("table ip filter", "table ip kept"), {}
         monkeypatch.setattr(packet_filter, "run", self._run)
         monkeypatch.setattr(packet_filter.shutil, "which", lambda name: name if name in self.installed else None)
-        monkeypatch.setattr(packet_filter, "read_text", lambda path, default: self.names.get(path, default))
+        monkeypatch.setattr(packet_filter, "read_text", self.names.get)
 
     def _run(self, argv, check=True):
         said = f"{' '.join(argv)}\n"

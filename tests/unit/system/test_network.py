@@ -45,7 +45,7 @@ local fd00::5 from fd00::5 dev lo table local
         found = [
             line
             for line in self.ROUTES.splitlines()
-            for _, _, to, _, source in wanted
+            for _route, _get, to, _from, source in wanted
             if f"{to} from {source} " in f" {line}"
         ]
         return types.SimpleNamespace(stdout="\n".join(found))

@@ -40,7 +40,7 @@ def test_the_path_and_the_peer_of_a_socket(tmp_path, monkeypatch, name):
 
 
 def test_more_sockets_than_one_answer_holds():
-    pairs = [socket.socketpair() for _ in range(400)]
+    pairs = [socket.socketpair() for _number in range(400)]
     try:
         table = unix_sockets.table()
         assert all(table[inode(one)].peer == inode(other) for one, other in pairs)
@@ -55,7 +55,7 @@ def test_no_answer_of_the_kernel_breaks_the_parser():
     body = unix_sockets._MESSAGE.pack(1, 1, 1, 42, 0, 0) + struct.pack("=HH", 9, 0) + b"\0a b\n\0\0\0"
     right = unix_sockets._HEADER.pack(16 + len(body), 20, 0, 1, 0) + body
     assert unix_sockets.parse(right) == ([unix_sockets.UnixSocket("@a b\n", 42)], True)
-    for _ in range(20000):
+    for _number in range(20000):
         broken = bytearray(right[: chance.randint(0, len(right))])
         for _flip in range(chance.randint(0, 4)):
             if broken:

@@ -8,7 +8,7 @@ from ansible_collections.kup.fleet.plugins.module_utils._update.record import Re
 
 LIBRARY = {"_paths.py": "1\n", "_update/cli.py": "2\n"}
 NODE = {"cli": "#!/bin/sh\n", "boot/generator": "#!/bin/sh\n:\n", "boot/early": "#!/bin/sh\n", "lib/record.sh": ":\n"}
-NODE["switch/from-inside.in"] = "#!@LOADER@ @SHELL@\n@PROGRAM@\n"
+NODE["switch/from-inside.in"] = "@PROGRAM@\n"
 
 
 @pytest.fixture
