@@ -1,4 +1,5 @@
-"""What a lab is unless its options say otherwise. The command line, make, scenarios, faults and benches all take it from here."""
+"""What a lab is unless its options say otherwise. The command line, scenarios, faults and benches take it from here;
+`make demo` and `make lab` have a larger fleet (NODES and KEYS of the Makefile)."""
 
 from dataclasses import dataclass
 

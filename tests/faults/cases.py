@@ -1,4 +1,4 @@
-"""Which faults are injected into updates: engine, point, and what happens there."""
+"""Which faults are injected into updates: engine, point, and what happens there. A new kind acts in guest/fault.sh; judge.py judges it."""
 
 from dataclasses import dataclass
 

@@ -299,7 +299,7 @@ CASES = (
         "        pass",
     ),
     Mutation(
-        "plugins/module_utils/_criu/support.py",
+        "plugins/module_utils/_criu/examination.py",
         "open descriptors are not judged",
         "first_of(DESCRIPTOR_CHECKS, descriptor, around)",
         "[]",
@@ -695,7 +695,7 @@ CASES = (
         "    if False:",
     ),
     Mutation(
-        "plugins/module_utils/_criu/checks.py",
+        "plugins/module_utils/_criu/kernel_checks.py",
         "preflight lets a CRIU pass that fails on the kernel",
         "        if numbers(version) < fixed_in and numbers(release) >= since:",
         "        if False:",

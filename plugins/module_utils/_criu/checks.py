@@ -2,42 +2,15 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""Checks of what CRIU cannot carry: of kernels, and of each process and mapping of a unit (see `seen`)."""
+"""Checks of what CRIU cannot carry: of each process and mapping of a unit (see `seen`)."""
 
 from __future__ import annotations
 
 from .._blocker import check
-from .command import numbers
 
-# Known misfits, each seen on real kernels. An update dumps on the old kernel and restores on the new one, a fallback
-# the other way round, so both kernels need both verbs.
-#   (first CRIU without the fault, first kernel that shows it, what happens)
-_MISFITS = (
-    ((3, 18), (6, 13), "fails to dump and to restore"),
-    ((4, 2), (6, 16), "cannot dump internet sockets"),
-)
 NO_SHM = "configure it to use anonymous shared memory or files on a disk"
 _PRIVATE_IPC = "let the unit do without (ipcs shows them; ipcrm removes what is left of an earlier run)"
 IN_MEMORY = "is a file in memory, which ends with the kernel"
-
-
-@check
-def criu_kernel(version, release):
-    """The installed CRIU is known to fail on one of the two kernels."""
-    for fixed_in, since, what in _MISFITS:
-        if numbers(version) < fixed_in and numbers(release) >= since:
-            yield (
-                f"CRIU {version}",
-                f"{what} on kernel {release} (known since {'.'.join(map(str, since))})",
-                f"install CRIU {'.'.join(map(str, fixed_in))} or later, or choose an older kernel",
-            )
-
-
-@check
-def criu_check(said):
-    """`criu check` fails on the running kernel."""
-    if said:
-        yield "'criu check'", f"fails on this kernel: {said}", "boot a kernel that CRIU supports"
 
 
 @check

@@ -73,7 +73,7 @@ def dump_command(pid, directory, findings, program):
 
     The tree stays frozen while the program's hook runs at CRIU's stage post-dump; a hook that fails makes CRIU let it go on.
 
-    :param findings: `support.Findings` of the unit.
+    :param findings: `examination.Findings` of the unit.
     :param program: the `program.Program` of the unit.
     """
     command = _begin(program, "dump", pid, directory)

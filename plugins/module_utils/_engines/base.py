@@ -4,7 +4,8 @@
 
 """What a memory engine is: the way of an application's pages from one kernel to the next.
 
-`Engine` is about the node, `Checkpoint` about one unit. A new engine is a file with a subclass of each, and a line in `registry`.
+`Engine` is about the node, `Checkpoint` about one unit. A new engine is a file with a subclass of each, a line in
+`registry`, and its name in the `choices` of modules and roles (tests/unit/test_engine_choices.py fails until then).
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ class Checkpoint(abc.ABC):
     def __init__(self, unit, directory, settings):
         """:param settings: the record, for the settings of the engine."""
         self.unit, self.directory, self.settings = unit, directory, settings
-        #: `support.Findings` of the last examination.
+        #: `examination.Findings` of the last examination.
         self.findings = None
         #: What the processes have told of themselves before the freeze (`_environment.attributes.ask`).
         self.attributes = {}

@@ -2,7 +2,7 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""The memory engines, and the choice among them."""
+"""The memory engines, and the choice among them. `base` says how to add one."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import shutil
 import time
 
 from .._blocker import Blocked
-from .._criu import seen, support
+from .._criu import examination, seen
 from .._engines import registry
 from .._environment import attributes
 from .._errors import KupError
@@ -51,10 +51,10 @@ def examine(checkpoints):
             raise KupError(f"{unit.name} is {unit.properties['ActiveState']}, expected active with a main process.")
     carried = seen.links([each.unit for each in checkpoints])
     for each in checkpoints:
-        each.findings = support.examine(each.unit, carried)
+        each.findings = examination.examine(each.unit, carried)
         blockers = each.findings.blockers
         if each.settings["PHASE"] in records.RETURNABLE:
-            blockers = [found for found in blockers if found.code not in support.LOSSES]
+            blockers = [found for found in blockers if found.code not in examination.LOSSES]
         if blockers:
             raise Blocked(blockers[:1])
 

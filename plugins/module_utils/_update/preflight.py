@@ -4,9 +4,9 @@
 
 """Is the node fit for this update? Looks at everything, changes nothing.
 
-What is seen (`seen`) is judged by checks, of which docs/refusals.md lists all: of the node and its units in `_update/checks.py`, of the
-boot in `_boot/checks.py`, of processes and descriptors in `_criu/checks.py` and `_criu/descriptor_checks.py`, of each engine in
-`_engines/checks.py`.
+What is seen (`seen`) is judged by checks, of which docs/refusals.md lists all. They stand in `_update/checks.py` (the node and its
+units), `_boot/checks.py`, `_environment/checks.py` (what the next boot would not have), `_engines/checks.py` (what stops one engine), and
+for CRIU in `_criu/kernel_checks.py`, `checks.py` (processes), `descriptor_checks.py` and `view_checks.py` (mount namespaces).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from .._blocker import Blocked, about, all_of, first_of, sentences
 from .._boot import grub, kexec
 from .._boot import kernels as node_kernels
 from .._criu import command as criu_command
+from .._criu import examination
 from .._criu import seen as criu_seen
-from .._criu import support
-from .._criu.checks import criu_check, criu_kernel
+from .._criu.kernel_checks import criu_check, criu_kernel
 from .._engines import registry
 from .._environment import checks as environment_checks
 from .._environment import mounts, packet_filter, run_files, security_profiles, sysctls
@@ -184,7 +184,7 @@ def _judge(unit, carried=frozenset()):
     verdict |= {"rss_bytes": unit.rss if processes.HAS_PSUTIL else 0, "shmem_bytes": unit.shmem}
     blockers = about(first_of(checks.UNIT_CHECKS, unit), unit=unit.name)
     if not blockers:
-        findings = support.examine(unit, carried)
+        findings = examination.examine(unit, carried)
         used = mounts.of_unit(unit)
         refused = [each for mount in used for each in first_of(environment_checks.MOUNT_CHECKS, mount)]
         labels = security_profiles.of_unit(unit)

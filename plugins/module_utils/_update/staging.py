@@ -14,7 +14,7 @@ import time
 from .._blocker import Blocked
 from .._boot import crash_kernel, grub, kernels, kexec, panic
 from .._criu import command
-from .._criu.checks import criu_kernel
+from .._criu.kernel_checks import criu_kernel
 from .._engines import registry
 from .._environment import attributes
 from .._errors import KupError

@@ -7,7 +7,14 @@ import pytest
 from checkcases import Case, case_tests
 
 from ansible_collections.kup.fleet.plugins.module_utils._blocker import first_of
-from ansible_collections.kup.fleet.plugins.module_utils._criu import checks, descriptor_checks, seen, view, view_checks
+from ansible_collections.kup.fleet.plugins.module_utils._criu import (
+    checks,
+    descriptor_checks,
+    kernel_checks,
+    seen,
+    view,
+    view_checks,
+)
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._system import descriptors, sysv
 
@@ -262,13 +269,13 @@ CASES = [
     ),
 ]
 test_every_check_has_a_case, test_a_blocker_is_found, test_no_blocker_is_found = case_tests(
-    "_criu.checks", "_criu.descriptor_checks", "_criu.view_checks", cases=CASES
+    "_criu.kernel_checks", "_criu.checks", "_criu.descriptor_checks", "_criu.view_checks", cases=CASES
 )
 
 
 def test_what_is_no_version_is_refused():
     with pytest.raises(KupError, match="is no version"):
-        checks.criu_kernel("4", "7.2")
+        kernel_checks.criu_kernel("4", "7.2")
 
 
 def test_each_check_of_a_unit_is_applied():

@@ -11,7 +11,7 @@ import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils import _files
 from ansible_collections.kup.fleet.plugins.module_utils._blocker import Blocker
-from ansible_collections.kup.fleet.plugins.module_utils._criu import command, seen, support, view
+from ansible_collections.kup.fleet.plugins.module_utils._criu import command, examination, seen, view
 from ansible_collections.kup.fleet.plugins.module_utils._system import processes, smaps, sockets
 
 # Takes the names that it is given, one after the other, for itself and for a file that it opens and maps.
@@ -70,7 +70,7 @@ def test_a_process_and_its_files_may_have_any_name(child, unit, name):
     one = child(name)
     assert one.size("VmSwap") == 0
     assert one.parent == os.getpid()
-    found = support.examine(unit(one))
+    found = examination.examine(unit(one))
     assert {blocker.code for blocker in found.blockers} <= {"shared-pipe"}
     for blocker in found.blockers:
         assert blocker.sentence().isprintable()
@@ -100,7 +100,7 @@ def proc(tmp_path, monkeypatch):
     def hold(lines):
         (tmp_path / "file").write_bytes(b"\n".join(lines) + b"\n")
         text = _files.read_text(str(tmp_path / "file"))
-        for module in (seen, support, view, sockets, processes, command):
+        for module in (seen, examination, view, sockets, processes, command):
             for name, value in (("read_text", text), ("read_lines", text.split("\n"))):
                 if hasattr(module, name):
                     monkeypatch.setattr(module, name, lambda path, *rest, value=value: value)
@@ -135,7 +135,7 @@ def test_rows_of_mappings_and_locks_may_have_any_text(proc):
             b"->",
         ]
     )
-    assert support._lock_owners(support.read_lines("/proc/locks")) == {123, 124}
+    assert examination._lock_owners(examination.read_lines("/proc/locks")) == {123, 124}
 
 
 def test_a_log_of_criu_may_have_any_bytes(proc, tmp_path):

@@ -220,7 +220,7 @@ def node(tmp_path, monkeypatch):
         (staging, "Unit", unit),
         (staging.attributes, "ask", ask),
         (checkpoints, "Unit", unit),
-        (checkpoints.support, "examine", examine),
+        (checkpoints.examination, "examine", examine),
         (checkpoints.seen, "links", lambda units: frozenset(unit.name for unit in units)),
         (checkpoints.inet_sockets, "of_processes", lambda several: found.sockets * len(several)),
         (fingerprint, "record", lambda trees, directory: found.note(f"fingerprint of {len(trees)} in {directory}")),

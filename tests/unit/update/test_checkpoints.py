@@ -69,7 +69,7 @@ def test_a_unit_that_cannot_be_moved_is_refused(node, record):
 def test_what_is_only_lost_keeps_no_node_from_its_way_back(node, record, monkeypatch, phase, code, refused):
     blocker = Blocker(code, "", "is odd", "end it", "a.service")
     found = types.SimpleNamespace(blockers=[blocker], sockets=[])
-    monkeypatch.setattr(checkpoints.support, "examine", lambda unit, carried: found)
+    monkeypatch.setattr(checkpoints.examination, "examine", lambda unit, carried: found)
     record["PHASE"] = phase
     with pytest.raises(KupError, match="is odd") if refused else contextlib.nullcontext():
         checkpoints.create(record, "fake", 1)
@@ -78,7 +78,7 @@ def test_what_is_only_lost_keeps_no_node_from_its_way_back(node, record, monkeyp
 def test_units_are_examined_together(node, record, monkeypatch):
     seen = []
     found = types.SimpleNamespace(blockers=[], sockets=[])
-    monkeypatch.setattr(checkpoints.support, "examine", lambda unit, carried: seen.append(carried) or found)
+    monkeypatch.setattr(checkpoints.examination, "examine", lambda unit, carried: seen.append(carried) or found)
     checkpoints.create(record, "fake", 1)
     assert seen == [frozenset({"a.service", "b.service"})] * 2
 

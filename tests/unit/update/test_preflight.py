@@ -5,7 +5,7 @@ import types
 import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils._blocker import Blocked, Blocker
-from ansible_collections.kup.fleet.plugins.module_utils._criu.support import Findings
+from ansible_collections.kup.fleet.plugins.module_utils._criu.examination import Findings
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._update import preflight, record
 
@@ -79,7 +79,7 @@ def fit(monkeypatch):
     monkeypatch.setattr(preflight.criu_command, "version", lambda: parts.criu)
     monkeypatch.setattr(preflight.criu_command, "check", lambda: parts.said)
     monkeypatch.setattr(
-        preflight.support, "examine", lambda unit, carried: Findings(blockers=parts.found.get(unit.name, []))
+        preflight.examination, "examine", lambda unit, carried: Findings(blockers=parts.found.get(unit.name, []))
     )
     monkeypatch.setattr(preflight.criu_seen, "links", lambda units: frozenset())
     monkeypatch.setattr(preflight.registry, "ENGINES", {"foam": parts.engine, "criu": parts.engine})
@@ -302,7 +302,7 @@ def test_a_unit_that_cannot_be_is_not_looked_into(fit, monkeypatch, name, proper
             self.properties.update(properties)
 
     monkeypatch.setattr(preflight, "Unit", Odd)
-    monkeypatch.setattr(preflight.support, "examine", lambda unit: pytest.fail("it was looked into"))
+    monkeypatch.setattr(preflight.examination, "examine", lambda unit: pytest.fail("it was looked into"))
     verdict = preflight.judge_unit(name)
     (blocker,) = verdict["details"]
     assert (blocker["code"], blocker["unit"], blocker["object"]) == (code, name, "")

@@ -12,7 +12,7 @@ import types
 
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils._criu import seen, support, view
+from ansible_collections.kup.fleet.plugins.module_utils._criu import examination, seen, view
 from ansible_collections.kup.fleet.plugins.module_utils._system import processes
 from ansible_collections.kup.fleet.plugins.module_utils._system.unix_sockets import UnixSocket
 
@@ -94,7 +94,7 @@ def start(monkeypatch):
 
 
 def found(unit):
-    return [(blocker.code, blocker.object) for blocker in support.examine(unit).blockers]
+    return [(blocker.code, blocker.object) for blocker in examination.examine(unit).blockers]
 
 
 def judge_by(monkeypatch, unit, **fields):
@@ -106,7 +106,7 @@ def judge_by(monkeypatch, unit, **fields):
 def test_nothing_stands_in_the_way_of_a_plain_process(start, tmp_path):
     path = tmp_path / "data"
     path.write_bytes(bytes(4096))
-    findings = support.examine(start(f"open:{path}", f"map:{path}", "tcp"))
+    findings = examination.examine(start(f"open:{path}", f"map:{path}", "tcp"))
     assert findings.blockers == []
     assert [each.listening for each in findings.sockets] == [True]
     assert (findings.journal, findings.external_files, findings.file_locks) == ({}, {}, False)
@@ -114,13 +114,13 @@ def test_nothing_stands_in_the_way_of_a_plain_process(start, tmp_path):
 
 def test_a_lock_is_found(start, tmp_path):
     (tmp_path / "data").touch()
-    assert support.examine(start(f"lock:{tmp_path}/data")).file_locks
+    assert examination.examine(start(f"lock:{tmp_path}/data")).file_locks
 
 
 def test_a_blocker_names_unit_and_process(start, monkeypatch):
     unit = start()
     judge_by(monkeypatch, unit, main_pid=1)
-    (blocker,) = support.examine(unit).blockers
+    (blocker,) = examination.examine(unit).blockers
     (process,) = unit.processes
     assert (blocker.code, blocker.unit) == ("outside-the-tree", "a.service")
     assert blocker.process == f"{process.name}[{process.pid}]"
@@ -130,7 +130,7 @@ def test_a_process_that_has_ended_has_no_blockers(start, monkeypatch):
     unit = start()
     judge_by(monkeypatch, unit, main_pid=1)
     monkeypatch.setattr(processes.Process, "exists", False)
-    assert support.examine(unit).blockers == []
+    assert examination.examine(unit).blockers == []
 
 
 def test_namespaces_and_control_group_are_seen(start, monkeypatch):
@@ -190,7 +190,7 @@ def test_the_other_end_of_a_unix_socket_is_seen(start, monkeypatch, peer, blocke
         here, there = (os.fstat(each.fileno()).st_ino for each in (theirs, ours))
         rows = [UnixSocket("", here, there), UnixSocket(peer, there, here)]
         monkeypatch.setattr(seen.unix_sockets, "table", lambda: {each.inode: each for each in rows})
-        findings = support.examine(unit)
+        findings = examination.examine(unit)
         number = theirs.fileno()
     says = [blocker.sentence() for blocker in findings.blockers]
     assert [blocker.code for blocker in findings.blockers] == ["connected-unix-socket"] * blocked
@@ -217,7 +217,7 @@ def test_a_peer_of_another_user_is_seen(start, monkeypatch, user, blocked):
         here, there = (os.fstat(each.fileno()).st_ino for each in (theirs, ours))
         rows = [UnixSocket("", here, there), UnixSocket("", there, here)]
         monkeypatch.setattr(seen.unix_sockets, "table", lambda: {each.inode: each for each in rows})
-        blockers = support.examine(unit).blockers
+        blockers = examination.examine(unit).blockers
     assert [blocker.code for blocker in blockers] == ["peer-of-another-user"] * 2 * blocked
 
 
@@ -226,7 +226,7 @@ def test_a_file_on_a_mount_that_the_unit_does_not_have(start, monkeypatch, tmp_p
     unit = start(f"open:{tmp_path}/data")
     read = seen.read_lines
     monkeypatch.setattr(seen, "read_lines", lambda path: [] if path.endswith("/mountinfo") else read(path))
-    findings = support.examine(unit)
+    findings = examination.examine(unit)
     name, path = next(each for each in findings.external_files.items() if each[1] == f"{tmp_path}/data")
     assert name.endswith(f":{os.stat(path).st_ino:x}]")
     assert ("foreign-mount", path) in [(each.code, each.object.split("(")[-1][:-1]) for each in findings.blockers]
@@ -336,7 +336,7 @@ def test_a_connection_to_a_process_that_stays_behind_is_seen(start, family):
         # Nobody has accepted it yet.
         assert found(unit) == []
         with server.accept()[0] as accepted:
-            (blocker,) = support.examine(unit).blockers
+            (blocker,) = examination.examine(unit).blockers
             here = accepted.getpeername()[1]
             assert blocker.code == "loopback-peer"
             assert (
@@ -344,7 +344,7 @@ def test_a_connection_to_a_process_that_stays_behind_is_seen(start, family):
             )
             # A unit that travels with it.
             inode = os.fstat(accepted.fileno()).st_ino
-            assert support.examine(unit, frozenset({f"socket:[{inode}]"})).blockers == []
+            assert examination.examine(unit, frozenset({f"socket:[{inode}]"})).blockers == []
 
 
 def test_a_connection_of_a_moment_is_none(start, monkeypatch):
