@@ -15,9 +15,14 @@ from . import sysctls, tmpfiles
 _READERS = {sysctls.KEPT: "systemd-sysctl.service", tmpfiles.KEPT: "systemd-tmpfiles-setup.service"}
 
 
+def removable():
+    """Paths of what nothing in this boot reads any more; what a service has not read yet stays until the next boot."""
+    there = [path for path in _READERS if os.path.exists(path)]
+    return [path for path in there if show(_READERS[path], "ActiveState")["ActiveState"] in ("active", "failed")]
+
+
 def remove():
-    """After the update the node's own configuration alone counts; what a service of this boot has not read yet stays until the next."""
-    for path, reader in _READERS.items():
-        if show(reader, "ActiveState")["ActiveState"] in ("active", "failed"):
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(path)
+    """After the update the node's own configuration alone counts."""
+    for path in removable():
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from .._boot import crash_kernel, grub, kernels, panic
 from .._engines import pending_memory
-from .._environment import kept
 from .._errors import KupError
 from .._run import run
 from . import gate, leftovers, timeline
@@ -44,7 +43,6 @@ def commit(dry=False):
     records.advance(record, "committed", data=data)
     # After the record: if this ends half-way, the deadline still takes the node back. Meanwhile the node's lock keeps both out.
     _end_probation()
-    kept.remove()
     leftovers.clean_up(record)
     return True
 

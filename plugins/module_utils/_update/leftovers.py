@@ -11,6 +11,7 @@ import shutil
 
 from .._boot import kexec
 from .._engines import pending_memory, registry
+from .._environment import kept
 from .._errors import KupError
 from .._paths import BOOT, CHECKS, KERNELS, MEMORY, NUMBERS, PANIC_LOG, RUN
 from .._run import run
@@ -30,7 +31,12 @@ def clean_up(record, dry=False):
     pending_memory.refuse()
     images = _images(record)
     loaded = record["PHASE"] != "committed" and kexec.loaded()
-    left = loaded or os.path.exists(BOOT) or bool(images and os.path.exists(images)) or bool(_run_files())
+    left = (
+        loaded
+        or os.path.exists(BOOT)
+        or bool(images and os.path.exists(images))
+        or bool(_run_files() + kept.removable())
+    )
     if dry or not left:
         return left
     if images:
@@ -42,6 +48,7 @@ def clean_up(record, dry=False):
     registry.ENGINES[record["ENGINE"] or "criu"].give_up()
     run(["systemctl", "daemon-reload"])
     _clear_run()
+    kept.remove()
     return True
 
 
@@ -69,6 +76,7 @@ def uninstall(record, dry=False):
         for path in left:
             _remove(path)
         _clear_run()  # `clean_up` refuses a failed update
+        kept.remove()
     return bool(begun or cleaned or left)
 
 

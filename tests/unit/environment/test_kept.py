@@ -1,4 +1,4 @@
-"""Configuration in /run, after the commit."""
+"""Configuration in /run, after an update."""
 
 from ansible_collections.kup.fleet.plugins.module_utils._environment import kept
 

@@ -44,6 +44,7 @@ class Node:
         self.events = []
         self.failing = {}
         self.kexec_loaded = True
+        self.configuration = []  # in /run, and nothing reads it any more
         self.sockets = []
         self.main_pids = {}
         self.unfit, self.inactive, self.killed = set(), set(), set()
@@ -244,7 +245,8 @@ def node(tmp_path, monkeypatch):
         (crash_kernel, "room", lambda directory: "crashkernel=1K@0"),
         (crash_kernel, "provide_files", lambda directory: found.note("crash kernel files")),
         (crash_kernel, "disarm", lambda record: found.note("disarm")),
-        (commit.kept, "remove", lambda: found.note("what is kept in /run is removed")),
+        (leftovers.kept, "removable", lambda: found.configuration),
+        (leftovers.kept, "remove", lambda: found.note("remove configuration in /run")),
         (commit, "run", lambda argv, check=True: found.note(" ".join(argv))),
         (leftovers, "run", lambda argv, check=True: found.note(" ".join(argv))),
     ):
