@@ -8,6 +8,7 @@
  *   the interface of IP_MULTICAST_IF where it was set by its index   cannot be read
  *   IPV6_V6ONLY of connections  CRIU leaves 1; it says which peers a listener has, and a connection has its peer
  *   TCP_QUICKACK                changes with every packet
+ *   TCP_RTO_MAX_MS, TCP_RTO_MIN_US, TCP_DELACK_MAX_US  of 6.15 and later: an older kernel has them at their defaults, and cannot tell
  *   TCP_REPAIR*, TCP_QUEUE_SEQ  CRIU's own tools
  *   TCP_MD5SIG, TCP_AO_*, SO_ATTACH_REUSEPORT_*BPF, SO_ATTACH_FILTER   cannot be read, or CRIU carries them
  */
@@ -138,9 +139,6 @@ const struct option_type option_types[] = {
 	{ "TCP_FASTOPEN_NO_COOKIE", TCP, 34, VALUE_NUMBER, ON_IDLE },
 	{ "TCP_INQ", TCP, 36, VALUE_NUMBER, ON_TCP },
 	{ "TCP_TX_DELAY", TCP, 37, VALUE_NUMBER, ON_TCP },
-	{ "TCP_RTO_MAX_MS", TCP, 44, VALUE_NUMBER, ON_TCP },
-	{ "TCP_RTO_MIN_US", TCP, 45, VALUE_NUMBER, ON_TCP },
-	{ "TCP_DELACK_MAX_US", TCP, 46, VALUE_NUMBER, ON_TCP },
 
 	{ "UDP_CORK", UDP, 1, VALUE_NUMBER, ON_UDP },
 	{ "UDP_ENCAP", UDP, 100, VALUE_NUMBER, ON_UDP },
