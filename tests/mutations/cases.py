@@ -563,6 +563,48 @@ CASES = (
         "switching | returning) ;;",
     ),
     Mutation(
+        "files/node/switch/clean-up",
+        "a killed switch leaves watchdogs that notice no hang",
+        "\nrelease_watchdogs\n",
+        "\n:\n",
+    ),
+    Mutation(
+        "files/node/switch/clean-up",
+        "a watchdog ends a unit that CRIU still holds after a killed switch",
+        "[ ! -e $run/watchdogs ] || await_units\n",
+        "",
+    ),
+    Mutation(
+        "plugins/module_utils/_update/switch.py",
+        "a watchdog ends a unit that CRIU holds",
+        "        watchdogs.extend([Unit(name) for name in self._record.units])\n",
+        "",
+    ),
+    Mutation(
+        "plugins/module_utils/_update/switch.py",
+        "an update that was given up leaves watchdogs that notice no hang",
+        "        undos.push_undo(watchdogs.release)\n",
+        "",
+    ),
+    Mutation(
+        "plugins/module_utils/_update/unit_state.py",
+        "a restored unit gets the watchdog that was extended for the switch",
+        "{watchdogs.own(unit)}",
+        "{unit.watchdog}",
+    ),
+    Mutation(
+        "plugins/module_utils/_update/watchdogs.py",
+        "a watchdog that systemd did not extend ends its unit in the switch",
+        "if Unit(unit.name).watchdog != EXTENDED:",
+        "if False:",
+    ),
+    Mutation(
+        "plugins/module_utils/_update/watchdogs.py",
+        "the message about a watchdog does not come from the main process",
+        'struct.pack("3i", pid, 0, 0)',
+        'struct.pack("3i", os.getpid(), 0, 0)',
+    ),
+    Mutation(
         "files/node/switch/action-script",
         "a tree stays frozen when its dump is given up",
         'echo 0 >"$group/cgroup.freeze"',

@@ -15,6 +15,15 @@ keep_notifications() {
 	cp "$plan/notifications" "$run/"
 }
 
+# tell_systemd UNIT PID WORD...: tell systemd these words of systemd-notify(1) in the name of UNIT's main process; fails if that is not PID
+# any more
+tell_systemd() {
+	[ "$(systemctl show --property=MainPID --value -- "$1")" = "$2" ] || return
+	from=$2
+	shift 2
+	NOTIFY_SOCKET=/run/systemd/notify systemd-notify --no-block --pid="$from" "$@"
+}
+
 # notify_unit UNIT: arm a restored unit's watchdog with the time of before the switch, and show its status text again. A daemon-reload arms
 # no watchdog: systemd goes on with the time that the unit was started with. It takes this message as one of the main process. A unit that
 # has been started again since has told systemd all of it itself.
@@ -22,10 +31,9 @@ notify_unit() {
 	while read -r name watchdog status; do
 		{ [ "$name" = "$1" ] && [ "$watchdog$status" != 0 ]; } || continue
 		read -r pid <"$run/$1.pid"
-		[ "$(systemctl show --property=MainPID --value "$1")" = "$pid" ] || continue
-		set -- ${status:+"--status=$status"}
+		set -- "$1" "$pid" ${status:+"--status=$status"}
 		[ "$watchdog" = 0 ] || set -- "$@" "WATCHDOG_USEC=$watchdog"
-		NOTIFY_SOCKET=/run/systemd/notify systemd-notify --no-block --pid="$pid" "$@"
+		tell_systemd "$@" || continue
 		return
 	done <"$run/notifications"
 }
@@ -36,4 +44,14 @@ notify_units() {
 	for unit in $UNITS; do
 		{ [ -e "$run/$unit.pending" ] && [ ! -e "$run/$unit.drained" ]; } || [ ! -e "$run/$unit.restored" ] || notify_unit "$unit" || :
 	done
+}
+
+# release_watchdogs: after a switch that was killed, give units the watchdogs that it has extended back; they count from now
+# (plugins/module_utils/_update/watchdogs.py)
+release_watchdogs() {
+	[ -e "$run/watchdogs" ] || return 0
+	while read -r unit pid watchdog; do
+		tell_systemd "$unit" "$pid" "WATCHDOG_USEC=$watchdog" || :
+	done <"$run/watchdogs"
+	rm -f "$run/watchdogs"
 }

@@ -201,6 +201,19 @@ def descriptor_store(unit):
         )
 
 
+@check
+def watchdog_fixed(unit):
+    """A unit's watchdog (`WatchdogSec=`) cannot be extended for the time in which CRIU holds the unit."""
+    # systemd takes a new time as a message of the main process.
+    if unit.watchdog and unit.properties["NotifyAccess"] == "none":
+        yield (
+            "",
+            f"has a watchdog of {unit.watchdog / 10**6:g} s and NotifyAccess=none, so the watchdog cannot be extended while CRIU holds the unit, and "
+            "would end it",
+            "set NotifyAccess=main or WatchdogSec=0, and restart the unit",
+        )
+
+
 #: The first that applies to a unit tells.
 UNIT_CHECKS = (
     unit_unknown,
@@ -211,6 +224,7 @@ UNIT_CHECKS = (
     drop_in_order,
     socket_activated,
     descriptor_store,
+    watchdog_fixed,
 )
 
 

@@ -20,7 +20,18 @@ from .._errors import KupError
 from .._files import write_file
 from .._paths import MEMORY
 from .._system.units import Unit
-from . import boot_plan, checkpoints, disk_checkpoint, fingerprint, gate, leftovers, network_lock, timeline, undo
+from . import (
+    boot_plan,
+    checkpoints,
+    disk_checkpoint,
+    fingerprint,
+    gate,
+    leftovers,
+    network_lock,
+    timeline,
+    undo,
+    watchdogs,
+)
 from . import record as records
 
 _LAST_BREATH = 1  # seconds in which systemd notices that a process has ended
@@ -57,6 +68,8 @@ class _Attempt:
 
     def push_undos(self, undos):
         """Push what undoes `run`, however far it came. The undo steps run from the last line here to the first."""
+        # Last: until a tree runs again, its watchdog would end it.
+        undos.push_undo(watchdogs.release)
         # After the trees: a packet must not meet a connection in repair mode.
         undos.push_undo(network_lock.release)
         undos.push_undo(self._resume)
@@ -73,6 +86,7 @@ class _Attempt:
         pending_memory.wait(checkpoints.PATIENCE)
         if self._phase == "switching":
             records.advance(self._record, "checkpointing")
+        watchdogs.extend([Unit(name) for name in self._record.units])
         number = self._take_disk_checkpoint(int(self._record["CHECKPOINT"] or 0) + 1)
         plan = self._prepare(number)
         data = self._lost() or ""
@@ -105,6 +119,8 @@ class _Attempt:
         self._checkpoints += checkpoints.create(self._record, self._record["ENGINE"], number)
         frames = self._engine.load(self._record, self._target)
         checkpoints.pre_copy(self._checkpoints)
+        # Again: a unit may have been started anew, or have set another time.
+        watchdogs.extend([each.unit for each in self._checkpoints])
         return boot_plan.Plan(number, self._checkpoints, self._record, frames)
 
     def _freeze(self, plan):

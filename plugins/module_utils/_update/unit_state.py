@@ -10,6 +10,7 @@ from .._environment import control_group
 from .._files import read_text
 from .._system.processes import CGROUPS
 from .._system.units import HEAVIEST
+from . import watchdogs
 
 
 def files(units):
@@ -36,4 +37,4 @@ def _resources(unit):
 def _notification(unit):
     """What systemd knows of a unit by sd_notify(3), as a line."""
     status = "".join(each if each.isprintable() else " " for each in unit.properties["StatusText"])
-    return f"{unit.name} {unit.watchdog} {status}".rstrip() + "\n"
+    return f"{unit.name} {watchdogs.own(unit)} {status}".rstrip() + "\n"

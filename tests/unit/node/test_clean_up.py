@@ -136,6 +136,31 @@ def test_what_a_killed_criu_left_is_undone_before_its_tree_runs(node):
     assert frozen(made) == "0"
 
 
+def test_watchdogs_are_those_of_before_the_switch_once_no_criu_holds_a_unit(node):
+    made = killed(node)
+    made.write("run/kup/watchdogs", f"{OTHER} 12 3000000\n{UNIT} 4711 2500000\n")
+    made.write("proc/self/cgroup", "0::/system.slice/kup-switch.service\n")
+    made.write("sys/fs/cgroup/system.slice/kup-switch.service/cgroup.procs", "1\n77\n")
+    made.fake("systemctl", f'[ "$2" = --property=MainPID ] && echo 4711 || echo /system.slice/{UNIT}')
+    made.fake("sleep", f'[ "$1" != 1 ] || echo somebody >{made.root}/proc/77/cmdline')
+    made.run("switch/clean-up", **KILLED)
+    assert made.called("systemd-notify") == ["systemd-notify --no-block --pid=4711 WATCHDOG_USEC=2500000"]
+    calls = made.calls
+    assert calls.index("sleep 1") < calls.index(made.called("systemd-notify")[0])
+    assert made.called("sleep 1") == ["sleep 1"]
+    assert not made.marked("watchdogs")
+
+
+def test_a_criu_that_holds_a_unit_for_long_is_not_waited_for_for_ever(node):
+    made = killed(node)
+    made.write("run/kup/watchdogs", f"{UNIT} 4711 2500000\n")
+    made.write("proc/self/cgroup", "0::/system.slice/kup-switch.service\n")
+    made.write("sys/fs/cgroup/system.slice/kup-switch.service/cgroup.procs", "77\n")
+    made.run("switch/clean-up", **KILLED)
+    assert made.called("sleep 1") == 60 * ["sleep 1"]
+    assert not made.marked("watchdogs")
+
+
 def test_all_units_are_thawed(node):
     made = killed(node, units=f"{UNIT} {OTHER}")
     made.fake("systemctl", 'echo "/system.slice/$5"')

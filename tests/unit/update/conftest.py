@@ -23,6 +23,7 @@ from ansible_collections.kup.fleet.plugins.module_utils._update import (
     staging,
     switch,
     timeline,
+    watchdogs,
 )
 from ansible_collections.kup.fleet.plugins.module_utils._update import record as records
 from ansible_collections.kup.fleet.plugins.module_utils._update.record import Record
@@ -227,6 +228,8 @@ def node(tmp_path, monkeypatch):
         (fingerprint, "record", lambda trees, directory: found.note(f"fingerprint of {len(trees)} in {directory}")),
         (gate, "lost_state", lambda record: sorted(found.lost)),
         (network_lock, "run", nft),
+        (watchdogs, "extend", lambda units: found.note(f"extend watchdogs of {len(units)}")),
+        (watchdogs, "release", lambda: found.note("release watchdogs")),
         (os, "sync", lambda: found.note("sync")),
         (boot_plan, "Plan", lambda number, taken, record, frames="": Plan(found, number, taken, frames)),
         (kernels, "running", lambda: running.release),

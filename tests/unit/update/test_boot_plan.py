@@ -10,7 +10,7 @@ import pytest
 from ansible_collections.kup.fleet.plugins.module_utils._environment import mounts, security_profiles
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._system import unit_templates
-from ansible_collections.kup.fleet.plugins.module_utils._update import boot_plan, boot_units
+from ansible_collections.kup.fleet.plugins.module_utils._update import boot_plan, boot_units, watchdogs
 
 UNIT = r"""[Unit]
 Description=memcached daemon
@@ -271,6 +271,11 @@ def test_what_systemd_was_told_by_a_unit(write):
     assert (write() / "notifications").read_text() == (
         "cache.service 3000000 Serving all\nstore.service 3000000 Serving all\n"
     )
+
+
+def test_a_restored_unit_gets_the_watchdog_of_before_the_switch(write, monkeypatch):
+    monkeypatch.setattr(watchdogs, "own", lambda unit: 7 if unit.name == "store.service" else unit.watchdog)
+    assert (write() / "notifications").read_text().splitlines()[1] == "store.service 7 Serving all"
 
 
 def test_everything_early_but_mounts_waits_for_the_applications(write):

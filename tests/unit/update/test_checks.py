@@ -34,6 +34,7 @@ def node(**fields):
 
 def unit(**fields):
     properties = {"LoadState": "loaded", "Id": "a.service", "ActiveState": "active", "NFileDescriptorStore": "0"}
+    properties["NotifyAccess"] = "main"
     properties.update({name: value for name, value in fields.items() if name in properties})
     found = {
         "name": "a.service",
@@ -42,6 +43,7 @@ def unit(**fields):
         "properties": properties,
         "drop_ins": [],
         "missing_files": [],
+        "watchdog": 2500000,
     }
     found["listening_for"] = []
     return (types.SimpleNamespace(**{**found, **{key: value for key, value in fields.items() if key in found}}),)
@@ -108,6 +110,11 @@ CASES = [
         "descriptor-store",
         Case(unit(NFileDescriptorStore="2"), unit(NFileDescriptorStore=""), "", "has stored 2 file descriptors"),
     ),
+    (
+        "watchdog-fixed",
+        Case(unit(NotifyAccess="none"), unit(NotifyAccess="exec"), "", "has a watchdog of 2.5 s and NotifyAccess=none"),
+    ),
+    ("watchdog-fixed", Case(unit(NotifyAccess="none"), unit(NotifyAccess="none", watchdog=0), "")),
     (
         "socket-path",
         Case(("/srv/images", FITS + "a"), ("/srv/images", FITS), LONG_PATH, "108 characters, expected at most 107"),

@@ -20,6 +20,7 @@ class Unit:
     active = True
     main_pid = 7
     drop_ins = missing_files = listening_for = ()
+    watchdog = 0
 
     def __init__(self, name):
         self.name = name

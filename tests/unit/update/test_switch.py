@@ -15,7 +15,8 @@ from ansible_collections.kup.fleet.plugins.module_utils._update import record as
 from ansible_collections.kup.fleet.plugins.module_utils._update import switch
 
 OLD, NEW = "6.12.1", "7.2.1"
-UNDO = ["unload", "give up", "resume 1-a", "resume 1-b", "release packets"]
+UNDO = ["unload", "give up", "resume 1-a", "resume 1-b", "release packets", "release watchdogs"]
+EXTEND = "extend watchdogs of 2"
 
 
 def depart(node, record, target=NEW, phase="switching"):
@@ -51,6 +52,14 @@ def test_packets_are_held_before_a_tree_is_frozen(node, record):
     depart(node, record)
     assert node.in_order("lock packets", "freeze 1-a", "freeze 1-b")
     assert "release packets" not in node.events
+
+
+def test_watchdogs_are_extended_before_criu_holds_a_unit_and_once_more_after_the_rounds(node, record):
+    record["PPP_DISK_CHECKPOINT"] = "fake"
+    depart(node, record)
+    assert node.events.index(EXTEND) < node.at("pre-copy 1-a")
+    assert EXTEND in node.events[node.at("pre-copy 2-b") : node.at("start 2-a")]
+    assert "release watchdogs" not in node.events
 
 
 def test_the_fingerprint_is_taken_of_trees_that_stand_still(node, record):
@@ -235,7 +244,7 @@ def test_what_fails_before_there_are_checkpoints_is_undone_as_well(node, record,
 
     monkeypatch.setattr(pending_memory, "wait", wait)
     assert give_up(node, record, KupError())["PHASE"] == "aborted"
-    assert node.events == ["unload", "give up", "release packets", "record aborted"]
+    assert node.events == ["unload", "give up", "release packets", "release watchdogs", "record aborted"]
 
 
 @pytest.mark.parametrize("broken", UNDO)
