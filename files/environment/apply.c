@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/common.h"
+#include "common/base.h"
 #include "sysctl.h"
 
 static int (*const carry_out[KINDS])(const struct place *, const struct step *) = {

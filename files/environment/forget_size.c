@@ -15,8 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/common.h"
-#include "images/protobuf.h"
+#include "common/base.h"
+#include "common/protobuf.h"
 
 /* criu/include/magic.h */
 #define FILES_MAGIC 0x56303138u

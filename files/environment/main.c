@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "apply.h"
-#include "base/common.h"
+#include "common/base.h"
 #include "note_files.h"
 #include "same_files.h"
 

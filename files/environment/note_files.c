@@ -17,7 +17,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "base/common.h"
+#include "common/base.h"
 #include "identity.h"
 
 #define OVERLAY_MAGIC 0x794c7630u

@@ -14,7 +14,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "base/common.h"
+#include "common/base.h"
 
 static const char *const allowed[] = { "/run", "/dev/shm", "/tmp" };
 

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/common.h"
+#include "common/base.h"
 
 #define FIRST_LINE "kup-environment 1"
 

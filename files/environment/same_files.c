@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/common.h"
+#include "common/base.h"
 #include "forget_size.h"
 #include "identity.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/common.h"
+#include "common/base.h"
 
 /* More than the kernel prints of any. */
 #define VALUE_MAX 8192

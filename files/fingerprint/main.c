@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/common.h"
+#include "base/processes.h"
 #include "base/lines.h"
 #include "put_right.h"
 #include "sockets/record.h"

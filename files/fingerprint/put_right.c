@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/common.h"
+#include "base/processes.h"
 #include "base/lines.h"
 #include "sockets/put_right.h"
 
@@ -13,7 +13,7 @@ struct fingerprint {
 };
 
 /* The first reader that knows the line takes it. */
-static int take(struct words *words, void *context)
+static int read_line(struct words *words, void *context)
 {
 	struct fingerprint *found = context;
 
@@ -25,7 +25,7 @@ struct fingerprint *fingerprint_parse(char *text, size_t size, const char *name)
 	struct fingerprint *found = take_more(NULL, 1, sizeof(*found));
 
 	memset(found, 0, sizeof(*found));
-	if (!lines_each(text, size, name, take, found))
+	if (!lines_each(text, size, name, read_line, found))
 		return found;
 	fingerprint_free(found);
 	return NULL;

@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "base/common.h"
+#include "base/pages.h"
 #include "frames/bind.h"
 #include "frames/device.h"
 #include "frames/record.h"

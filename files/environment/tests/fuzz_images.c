@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/common.h"
+#include "common/base.h"
 #include "forget_size.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -92,7 +92,7 @@ char *lines_load(const char *path, size_t *size)
 	return loaded;
 }
 
-int lines_each(char *text, size_t size, const char *name, int (*take)(struct words *words, void *context), void *context)
+int lines_each(char *text, size_t size, const char *name, int (*reader)(struct words *words, void *context), void *context)
 {
 	struct words words;
 	char *line = text, *end;
@@ -110,7 +110,7 @@ int lines_each(char *text, size_t size, const char *name, int (*take)(struct wor
 				return fail("The fingerprint %s does not begin with \"" LINES_HEAD "\".", name);
 			continue;
 		}
-		if (words_split(line, &words) || take(&words, context))
+		if (words_split(line, &words) || reader(&words, context))
 			return fail("Line %zu of the fingerprint %s is not as it was written.", number, name);
 	}
 	return 0;

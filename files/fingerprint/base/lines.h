@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#include "base/common.h"
+#include "base/processes.h"
 
 #define LINES_HEAD "kup-fingerprint 1"
 /* Bounds of what is read. A file beyond them was not written by this program. */
@@ -31,7 +31,7 @@ ssize_t value_read(const char *word, void *bytes, size_t max);
 
 /* Reads a whole file, with a NUL behind it. NULL after saying why not. */
 char *lines_load(const char *path, size_t *size);
-/* Calls `take` with the words of each line behind the head. -1 after saying what is wrong, also if `take` refuses a line. */
-int lines_each(char *text, size_t size, const char *name, int (*take)(struct words *words, void *context), void *context);
+/* Calls `reader` with the words of each line behind the head. -1 after saying what is wrong, also if `reader` refuses a line. */
+int lines_each(char *text, size_t size, const char *name, int (*reader)(struct words *words, void *context), void *context);
 
 #endif

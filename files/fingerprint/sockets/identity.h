@@ -5,7 +5,7 @@
 
 #include <sys/socket.h>
 
-#include "base/common.h"
+#include "base/processes.h"
 
 struct end {
 	struct sockaddr_storage address;

@@ -9,7 +9,7 @@
 #include <net/if.h>
 #include <stdio.h>
 
-#include "base/common.h"
+#include "base/processes.h"
 
 struct group {
 	int family;

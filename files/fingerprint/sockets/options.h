@@ -3,7 +3,7 @@
 #ifndef FINGERPRINT_OPTIONS_H
 #define FINGERPRINT_OPTIONS_H
 
-#include "base/common.h"
+#include "base/processes.h"
 
 enum value_kind {
 	VALUE_NUMBER,      /* an int */

@@ -7,7 +7,7 @@
 #ifndef FINGERPRINT_SOCKETS_PUT_RIGHT_H
 #define FINGERPRINT_SOCKETS_PUT_RIGHT_H
 
-#include "base/common.h"
+#include "base/processes.h"
 #include "base/lines.h"
 #include "sockets/identity.h"
 

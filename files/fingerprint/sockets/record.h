@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-#include "base/common.h"
+#include "base/processes.h"
 #include "sockets/memberships.h"
 
 struct sockets_recorder {

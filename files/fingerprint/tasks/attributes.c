@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/common.h"
+#include "base/processes.h"
 #include "tasks/inject.h"
 #include "tasks/landlock.h"
 

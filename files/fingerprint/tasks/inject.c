@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/common.h"
+#include "base/processes.h"
 
 #ifndef __x86_64__
 #error "registers and instructions here are those of x86-64"
@@ -36,14 +36,6 @@
 
 /* syscall; no other instruction need begin there. */
 static const uint8_t instruction[] = { 0x0f, 0x05 };
-
-static double seconds_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
 
 static int search(int memory, uint64_t start, uint64_t end, uint64_t *found)
 {

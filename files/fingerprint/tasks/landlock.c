@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/common.h"
+#include "base/processes.h"
 
 static int read_text(const char *path, char *text, size_t size)
 {

@@ -3,7 +3,7 @@
 #ifndef PAGED_BIND_H
 #define PAGED_BIND_H
 
-#include "base/common.h"
+#include "base/pages.h"
 
 /* Binds the frames of all tasks listed in `images`; the restored tree must stand still. The exit code. */
 int bind_tree(const char *images);

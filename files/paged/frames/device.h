@@ -3,7 +3,7 @@
 #ifndef PAGED_DEVICE_H
 #define PAGED_DEVICE_H
 
-#include "base/common.h"
+#include "base/pages.h"
 #include "kup_ppp.h"
 
 #define DEVICE "/dev/kup_ppp"

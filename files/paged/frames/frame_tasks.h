@@ -6,7 +6,7 @@
 #ifndef PAGED_FRAME_TASKS_H
 #define PAGED_FRAME_TASKS_H
 
-#include "base/common.h"
+#include "base/pages.h"
 
 #define TASKS_FILE "tasks"
 #define FRAME_TASK_LINE_MAX 100

@@ -3,7 +3,7 @@
 #ifndef PAGED_RECORD_H
 #define PAGED_RECORD_H
 
-#include "base/common.h"
+#include "base/pages.h"
 
 struct record_options {
 	const char *images;

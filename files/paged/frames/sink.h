@@ -3,7 +3,7 @@
 #ifndef PAGED_SINK_H
 #define PAGED_SINK_H
 
-#include "base/common.h"
+#include "base/pages.h"
 
 struct sink {
 	/* A pipe, and /dev/null. */

@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 #include "images/image_file.h"
-#include "images/protobuf.h"
+#include "common/protobuf.h"
 
 /* criu/include/magic.h */
 #define CORE_MAGIC 0x55053847u

@@ -3,7 +3,7 @@
 #ifndef PAGED_CORE_H
 #define PAGED_CORE_H
 
-#include "base/common.h"
+#include "base/pages.h"
 
 /* Addresses and sizes in bytes; 0: the thread has none. */
 struct core {

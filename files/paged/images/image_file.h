@@ -3,7 +3,7 @@
 #ifndef PAGED_IMAGE_FILE_H
 #define PAGED_IMAGE_FILE_H
 
-#include "base/common.h"
+#include "base/pages.h"
 
 #define IMAGE_NAME_SIZE 64
 

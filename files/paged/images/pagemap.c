@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "images/image_file.h"
-#include "images/protobuf.h"
+#include "common/protobuf.h"
 #include "page_server/wire.h"
 
 /* criu/include/magic.h */

@@ -3,7 +3,7 @@
 #ifndef PAGED_RUNS_H
 #define PAGED_RUNS_H
 
-#include "base/common.h"
+#include "base/pages.h"
 
 struct run {
 	uint64_t address;

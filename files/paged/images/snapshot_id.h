@@ -3,7 +3,7 @@
 #ifndef PAGED_SNAPSHOT_ID_H
 #define PAGED_SNAPSHOT_ID_H
 
-#include "base/common.h"
+#include "base/pages.h"
 
 #define SNAPSHOT_FILE "paged-snapshot"
 #define SNAPSHOT_SIZE 33

@@ -3,7 +3,7 @@
 #ifndef PAGED_WIRE_H
 #define PAGED_WIRE_H
 
-#include "base/common.h"
+#include "base/pages.h"
 
 enum wire_form {
 	WIRE_UNKNOWN = 0,

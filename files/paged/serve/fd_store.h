@@ -9,7 +9,7 @@
 #ifndef PAGED_FD_STORE_H
 #define PAGED_FD_STORE_H
 
-#include "base/common.h"
+#include "base/pages.h"
 
 /* The names under which the service manager stores CRIU's connection and the socket that it was accepted from. */
 #define CONNECTION_NAME "connection"

@@ -13,7 +13,7 @@
 #include <linux/userfaultfd.h>
 #include <sys/socket.h>
 
-#include "base/common.h"
+#include "base/pages.h"
 #include "images/snapshot_id.h"
 #include "serve/regions.h"
 

@@ -3,7 +3,7 @@
 #ifndef PAGED_NOTIFY_H
 #define PAGED_NOTIFY_H
 
-#include "base/common.h"
+#include "base/pages.h"
 
 /* Whether there is a service manager that stores descriptors. */
 bool notify_available(void);

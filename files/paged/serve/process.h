@@ -3,7 +3,7 @@
 #ifndef PAGED_PROCESS_H
 #define PAGED_PROCESS_H
 
-#include "base/common.h"
+#include "base/pages.h"
 
 /* When the process started, in clock ticks since boot; 0 if it is gone. */
 uint64_t process_start_time(int32_t pid);

@@ -12,7 +12,7 @@
 #ifndef PAGED_REGIONS_H
 #define PAGED_REGIONS_H
 
-#include "base/common.h"
+#include "base/pages.h"
 #include "images/runs.h"
 
 /* Source of a region without content. */

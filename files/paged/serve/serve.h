@@ -3,7 +3,7 @@
 #ifndef PAGED_SERVE_H
 #define PAGED_SERVE_H
 
-#include "base/common.h"
+#include "base/pages.h"
 
 struct serve_options {
 	const char *images;

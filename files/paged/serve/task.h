@@ -3,7 +3,7 @@
 #ifndef PAGED_TASK_H
 #define PAGED_TASK_H
 
-#include "base/common.h"
+#include "base/pages.h"
 #include "images/runs.h"
 #include "serve/regions.h"
 #include "store/flat_file.h"

@@ -11,7 +11,7 @@
 #ifndef PAGED_FLAT_FILE_H
 #define PAGED_FLAT_FILE_H
 
-#include "base/common.h"
+#include "base/pages.h"
 
 #define SEGMENT_SHIFT 43
 #define SEGMENT_SIZE ((uint64_t)1 << SEGMENT_SHIFT)

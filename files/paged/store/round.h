@@ -3,7 +3,7 @@
 #ifndef PAGED_ROUND_H
 #define PAGED_ROUND_H
 
-#include "base/common.h"
+#include "base/pages.h"
 
 /* Exists from the first byte of a round to its last. A store whose round did not end is neither built upon nor served. */
 #define UNFINISHED_FILE "unfinished"

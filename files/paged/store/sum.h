@@ -6,7 +6,7 @@
 #ifndef PAGED_SUM_H
 #define PAGED_SUM_H
 
-#include "base/common.h"
+#include "base/pages.h"
 
 #define SUM_COVERED ((uint64_t)1 << 63)
 

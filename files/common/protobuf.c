@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "images/protobuf.h"
+#include "common/protobuf.h"
 
 #include <string.h>
 

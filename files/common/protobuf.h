@@ -3,10 +3,10 @@
  * Reading CRIU's images: two u32 magics, then messages in protobuf's encoding, each behind its length as a u32. All functions read at
  * the front of the bytes and move it; each returns false if the bytes end too early or are no such thing.
  */
-#ifndef PAGED_PROTOBUF_H
-#define PAGED_PROTOBUF_H
+#ifndef COMMON_PROTOBUF_H
+#define COMMON_PROTOBUF_H
 
-#include "base/common.h"
+#include "common/base.h"
 
 struct bytes {
 	const uint8_t *at;

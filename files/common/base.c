@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "base/common.h"
+#include "common/base.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -80,6 +80,17 @@ void *take_more(void *old, size_t count, size_t size)
 		abort();
 	}
 	return memory;
+}
+
+int parse_number(const char *text, uint64_t max, uint64_t *number)
+{
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return -1;
+	errno = 0;
+	*number = strtoull(text, &end, 10);
+	return *end || errno || *number > max ? -1 : 0;
 }
 
 double seconds_now(void)

@@ -1,25 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Shared by all files: the page size, errors in one sentence, complete reads and writes, descriptors that close themselves. */
-#ifndef PAGED_COMMON_H
-#define PAGED_COMMON_H
+/* Shared by all programs: errors in one sentence, memory, numbers, complete reads and writes, descriptors that close themselves. */
+#ifndef COMMON_BASE_H
+#define COMMON_BASE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#define PAGE_SHIFT 12
-#define PAGE_SIZE ((uint64_t)1 << PAGE_SHIFT)
-/* The end of user space with five-level page tables; with four levels it is 2^47. */
-#define ADDRESS_END ((uint64_t)1 << 56)
-/* 8 TiB of memory in one round: more is a broken or hostile sender. Fits the u32 of old pagemap images. */
-#define PAGES_MAX ((uint64_t)1 << 31)
-
-/* Kinds of object that have pages, by the numbers of CRIU's page server (criu/page-xfer.c, PS_TYPE_*). */
-enum object_type { OBJECT_TASK = 1, OBJECT_SHMEM = 2 };
-
-/* Exit codes. EXIT_DAMAGED: some pages were lost or wrong, all others were served. */
-enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_DAMAGED = 3, EXIT_NOT_RESTORED = 4 };
+/* Exit codes. */
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 /* Writes one sentence on stderr; returns -1. */
 int fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -32,6 +22,9 @@ void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void *take(size_t size);
 /* Memory for `count` things of `size` bytes, with the content of `old`. */
 void *take_more(void *old, size_t count, size_t size);
+
+/* A number between 0 and `max`, and nothing else in `text`. -1 otherwise. */
+int parse_number(const char *text, uint64_t max, uint64_t *number);
 
 /* Seconds of CLOCK_MONOTONIC. */
 double seconds_now(void);

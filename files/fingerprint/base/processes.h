@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Other processes: handles of them, copies of their descriptors, and whether they have run. */
+#ifndef FINGERPRINT_PROCESSES_H
+#define FINGERPRINT_PROCESSES_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "common/base.h"
+
+/* One more exit code: all was compared, and something is left that could not be put right. */
+enum { EXIT_DIFFERENT = 3 };
+
+/* A handle of a process, for copy_descriptor(). -1 with errno. */
+int open_process(pid_t pid);
+/* Whether the process is stopped, by a signal or a tracer: it has not run since its restore. */
+bool stands_still(pid_t pid);
+/* A copy of this descriptor of the process: the same open file. -1 with errno. */
+int copy_descriptor(int process, int number);
+
+#endif
