@@ -37,6 +37,7 @@ CHECKS = {
     "plugins": LIBRARY,
     "files/node": LIBRARY,
     "files/environment": ("make", "-s", "-C", "files/environment", "check"),
+    "files/fingerprint": ("make", "-s", "-C", "files/fingerprint", "check"),
     "files/paged": ("make", "-s", "-C", "files/paged", "check"),
     "files/kmod": C_CODE,
     "files/stub": C_CODE,

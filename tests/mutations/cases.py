@@ -41,6 +41,18 @@ CASES = (
         "",
     ),
     Mutation(
+        "files/fingerprint/sockets/options.c",
+        "a value of an option that the kernel does not know is lost silently",
+        "untold[i].value) : number == untold[i].value;",
+        "untold[i].value) : true;",
+    ),
+    Mutation(
+        "files/fingerprint/sockets/options.c",
+        "a lowest timeout that the node's setting does not give is lost silently",
+        "number >= setting && number - setting < LONGEST_TICK",
+        "number >= setting",
+    ),
+    Mutation(
         "plugins/module_utils/_environment/sysctls.py",
         "a setting bars the way back",
         '"kernel/kexec_load_*", ',

@@ -8,7 +8,6 @@
  *   the interface of IP_MULTICAST_IF where it was set by its index   cannot be read
  *   IPV6_V6ONLY of connections  CRIU leaves 1; it says which peers a listener has, and a connection has its peer
  *   TCP_QUICKACK                changes with every packet
- *   TCP_RTO_MAX_MS, TCP_RTO_MIN_US, TCP_DELACK_MAX_US  of 6.15 and later: an older kernel has them at their defaults, and cannot tell
  *   TCP_REPAIR*, TCP_QUEUE_SEQ  CRIU's own tools
  *   TCP_MD5SIG, TCP_AO_*, SO_ATTACH_REUSEPORT_*BPF, SO_ATTACH_FILTER   cannot be read, or CRIU carries them
  */
@@ -17,6 +16,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <net/if.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -59,6 +59,8 @@ const struct option_type option_types[] = {
 	{ "SO_TXREHASH", SOCKET, 74, VALUE_NUMBER, ON_TCP },
 	{ "SO_RCVMARK", SOCKET, 75, VALUE_NUMBER, ON_DATAGRAM },
 	{ "SO_PASSPIDFD", SOCKET, 76, VALUE_NUMBER, ON_UNIX },
+	{ "SO_RCVPRIORITY", SOCKET, 82, VALUE_NUMBER, ON_DATAGRAM },
+	{ "SO_PASSRIGHTS", SOCKET, 83, VALUE_NUMBER, ON_UNIX },
 	{ "SO_BUF_LOCK", SOCKET, 72, VALUE_NUMBER, ON_ALL }, /* after the sizes, which lock */
 
 	{ "IP_TOS", IP, 1, VALUE_NUMBER, ON_INET },
@@ -139,6 +141,9 @@ const struct option_type option_types[] = {
 	{ "TCP_FASTOPEN_NO_COOKIE", TCP, 34, VALUE_NUMBER, ON_IDLE },
 	{ "TCP_INQ", TCP, 36, VALUE_NUMBER, ON_TCP },
 	{ "TCP_TX_DELAY", TCP, 37, VALUE_NUMBER, ON_TCP },
+	{ "TCP_RTO_MAX_MS", TCP, 44, VALUE_NUMBER, ON_TCP },
+	{ "TCP_RTO_MIN_US", TCP, 45, VALUE_NUMBER, ON_TCP },
+	{ "TCP_DELACK_MAX_US", TCP, 46, VALUE_NUMBER, ON_TCP },
 
 	{ "UDP_CORK", UDP, 1, VALUE_NUMBER, ON_UDP },
 	{ "UDP_ENCAP", UDP, 100, VALUE_NUMBER, ON_UDP },
@@ -174,6 +179,68 @@ ssize_t option_find(const char *name)
 		if (!strcmp(option_types[i].name, name))
 			return (ssize_t)i;
 	return -1;
+}
+
+/*
+ * Options that newer kernels have (TCP_* from 6.15 on, SO_PASSRIGHTS from 6.16 on), and what sockets of an older one are like. The lowest
+ * retransmission timeout has had a sysctl for longer than an option; the others are constants of include/net/tcp.h (TCP_RTO_MAX_SEC,
+ * TCP_RTO_MIN, TCP_DELACK_MAX), and every unix socket takes descriptors.
+ */
+static const struct {
+	const char *name, *sysctl;
+	int value;
+} untold[] = {
+	{ "SO_PASSRIGHTS", NULL, 1 },
+	{ "TCP_RTO_MAX_MS", NULL, 120000 },
+	{ "TCP_RTO_MIN_US", "/proc/sys/net/ipv4/tcp_rto_min_us", 200000 },
+	{ "TCP_DELACK_MAX_US", NULL, 200000 },
+};
+
+/* The number in a file; `otherwise` if there is none. */
+static int read_setting(const char *path, int otherwise)
+{
+	FILE *file = fopen(path, "re");
+	int number;
+
+	if (!file)
+		return otherwise;
+	if (fscanf(file, "%9d", &number) != 1)
+		number = otherwise;
+	fclose(file);
+	return number;
+}
+
+static bool is_off(const struct option_value *value)
+{
+	for (size_t i = 0; i < value->size; i++)
+		if (value->bytes[i])
+			return false;
+	return true;
+}
+
+/* Whether a number is what the kernel makes of the setting. */
+static bool is_of_setting(int number, const char *path, int otherwise)
+{
+	enum { LONGEST_TICK = 10000 }; /* microseconds, with HZ=100: the kernel rounds up to whole ticks */
+	static int setting = -1; /* many sockets, and one file */
+
+	if (setting < 0)
+		setting = read_setting(path, otherwise);
+	return number >= setting && number - setting < LONGEST_TICK;
+}
+
+bool option_is_untold(const struct option_type *type, const struct option_value *value, int error)
+{
+	int number;
+
+	for (size_t i = 0; error == ENOPROTOOPT && i < sizeof(untold) / sizeof(*untold); i++) {
+		if (strcmp(type->name, untold[i].name))
+			continue;
+		memcpy(&number, value->bytes, sizeof(number));
+		return untold[i].sysctl ? is_of_setting(number, untold[i].sysctl, untold[i].value) : number == untold[i].value;
+	}
+	/* One that this kernel does not know, or does not tell of sockets on which it has no effect (SO_PASSCRED, since 6.16), is off. */
+	return is_off(value);
 }
 
 static void to_interface_name(struct option_value *value, bool swapped)

@@ -63,5 +63,7 @@ struct option_value {
 /* -1 with errno: the socket does not have this option, or this kernel does not know it. */
 int option_get(int socket, const struct option_type *type, struct option_value *value);
 int option_set(int socket, const struct option_type *type, const struct option_value *value);
+/* Whether a socket whose option this kernel does not tell, with this errno, is as if it had this value. */
+bool option_is_untold(const struct option_type *type, const struct option_value *value, int error);
 
 #endif

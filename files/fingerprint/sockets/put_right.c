@@ -260,15 +260,6 @@ static void put_clamp_right(const struct socket_line *line, int copy, const stru
 	(*left)++;
 }
 
-/* A newer kernel may refuse to tell an option of sockets on which it has no effect (SO_PASSCRED, since 6.16). It was off there. */
-static bool was_off(const struct option_value *value)
-{
-	for (size_t i = 0; i < value->size; i++)
-		if (value->bytes[i])
-			return false;
-	return true;
-}
-
 /* Returns the number of differences that are left. */
 static size_t put_options_right(const struct sockets_found *found, const struct socket_line *line, int copy)
 {
@@ -289,7 +280,7 @@ static size_t put_options_right(const struct sockets_found *found, const struct 
 			continue;
 		}
 		there = !option_get(copy, type, &is);
-		if (there ? same_value(&is, &was) : was_off(&was))
+		if (there ? same_value(&is, &was) : option_is_untold(type, &was, errno))
 			continue;
 		if (!option_set(copy, type, &was))
 			there = !option_get(copy, type, &is);

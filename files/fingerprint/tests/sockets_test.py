@@ -4,7 +4,10 @@
 A restore is played: each socket is replaced by a plain one of the same kind, at the same number and with the same ends.
 """
 
+import ctypes
+import errno
 import os
+import platform
 import signal
 import socket
 import struct
@@ -38,11 +41,14 @@ TCP = [
         (6, 13, b"reno"),
         (6, 18, 30000),
         (6, 25, 16384),
+        (6, 44, 60000),
+        (6, 45, 40000),
+        (6, 46, 40000),
     ),
 ]
 LISTENER = [*TCP, (6, 2, 1000), (6, 9, 3), (6, 23, 16), (6, 27, 1), (0, 50, struct.pack("!I", LOOPBACK))]
 UDP = [
-    *((1, 6, 1), (1, 35, 1), (1, 33, 65536), (1, 25, b"lo")),
+    *((1, 6, 1), (1, 35, 1), (1, 33, 65536), (1, 25, b"lo"), (1, 82, 1)),
     *(
         (0, 8, 1),
         (0, 10, 3),
@@ -58,8 +64,36 @@ UDP = [
 UDP6 = [(41, 17, LOOPBACK), (41, 18, 4), (41, 49, 1), (41, 66, 1), (41, 67, 32), (41, 29, 0), (0, 10, 2)]
 
 
-def run(*words, stdin=None):
-    return subprocess.run([PROGRAM, *words], capture_output=True, text=True, input=stdin, check=False)
+def run(*words, before=(), kernel=None):
+    return subprocess.run([*before, PROGRAM, *words], capture_output=True, text=True, preexec_fn=kernel, check=False)
+
+
+def forget(level, *numbers):
+    """Have this process and those that it starts run on a kernel that does not know these options, as seccomp(2) can play it."""
+
+    def instruction(code, value, equal=0, other=0):
+        return struct.pack("HBBI", code, equal, other, value)
+
+    load, jump_if_equal, return_ = 0x20, 0x15, 0x06
+    system_calls = (55, 54) if platform.machine() == "x86_64" else (209, 208)  # getsockopt, setsockopt
+    allow, refuse = 0x7FFF0000, 0x00050000 | errno.ENOPROTOOPT
+    # struct seccomp_data: the number of the system call, and the low halves of the second and third argument
+    program = [
+        instruction(load, 0),
+        instruction(jump_if_equal, system_calls[0], 1),
+        instruction(jump_if_equal, system_calls[1], 0, 3 + len(numbers)),
+        instruction(load, 24),
+        instruction(jump_if_equal, level, 0, 1 + len(numbers)),
+        instruction(load, 32),
+        *(instruction(jump_if_equal, number, len(numbers) - at) for at, number in enumerate(numbers)),
+        instruction(return_, allow),
+        instruction(return_, refuse),
+    ]
+    text = ctypes.create_string_buffer(b"".join(program))
+    filter_ = struct.pack("HxxxxxxQ", len(program), ctypes.addressof(text))
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert not libc.prctl(38, 1, 0, 0, 0), "PR_SET_NO_NEW_PRIVS"
+    assert not libc.prctl(22, 2, filter_, 0, 0), "PR_SET_SECCOMP"
 
 
 def options(one, wanted):
@@ -97,8 +131,8 @@ class Sockets(unittest.TestCase):
             stream.write(done.stdout)
         return done.stdout
 
-    def put_right(self):
-        done = run("put-right", self.path)
+    def put_right(self, **how):
+        done = run("put-right", self.path, **how)
         self.assertEqual(done.stderr, "")
         return done.returncode, done.stdout.splitlines()
 
@@ -178,6 +212,46 @@ class Sockets(unittest.TestCase):
         self.assertNotEqual(options(client, wanted), before)
         self.assertEqual(self.put_right(), (0, []))
         self.assertEqual(options(client, wanted), before)
+
+    def test_an_option_of_newer_kernels_is_no_difference_where_it_had_no_effect(self):
+        untold = {44: "TCP_RTO_MAX_MS", 45: "TCP_RTO_MIN_US", 46: "TCP_DELACK_MAX_US"}
+        one = self.make(socket.AF_INET, socket.SOCK_STREAM)
+        pair = socket.socketpair()
+        for end in pair:
+            self.addCleanup(end.close)
+        try:
+            known = [one.getsockopt(6, number) for number in untold] + [pair[0].getsockopt(1, 83)]
+        except OSError as error:
+            self.skipTest(f"this kernel does not know them either: {error}")
+        self.assertEqual(known, [120000, 200000, 200000, 1])
+        self.record()
+        self.assertEqual(self.put_right(kernel=lambda: forget(6, *untold)), (0, []))
+        self.assertEqual(self.put_right(kernel=lambda: forget(1, 83)), (0, []))
+        for (number, name), value in zip(untold.items(), (60000, 40000, 40000), strict=True):
+            before = one.getsockopt(6, number)
+            one.setsockopt(6, number, value)
+            self.record()
+            told = [f"process {os.getpid()} descriptor {one.fileno()}: {name} is not there, was {value}"]
+            self.assertEqual(self.put_right(kernel=lambda: forget(6, *untold)), (3, told))
+            # Where the kernel knows it, the value is put right.
+            one.setsockopt(6, number, before)
+            self.assertEqual(self.put_right(), (0, []))
+            self.assertEqual(one.getsockopt(6, number), value)
+            one.setsockopt(6, number, before)
+        for end in pair:
+            end.setsockopt(1, 83, 0)
+        self.record()
+        self.assertEqual(self.put_right(kernel=lambda: forget(1, 83))[0], 3)
+
+    def test_a_kernel_that_cannot_tell_the_lowest_timeout_has_that_of_its_sysctl(self):
+        there = ("unshare", "--net", "sh", "-c", 'echo 50500 >/proc/sys/net/ipv4/tcp_rto_min_us && exec "$@"', "sh")
+        if subprocess.run([*there, "true"], check=False, capture_output=True).returncode:
+            self.skipTest("this kernel has no such sysctl, or no namespace of a network can be had")
+        one = self.make(socket.AF_INET, socket.SOCK_STREAM)
+        for value, code in ((52000, 0), (48000, 3), (64000, 3), (200000, 3)):
+            one.setsockopt(6, 45, value)
+            self.record()
+            self.assertEqual(self.put_right(before=there, kernel=lambda: forget(6, 45))[0], code, value)
 
     def test_a_limit_of_the_window_that_setting_the_buffer_has_made_is_taken_back(self):
         clamp, highest = 10, 65535 << 14
