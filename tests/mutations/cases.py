@@ -641,6 +641,18 @@ CASES = (
         "*) ;;",
     ),
     Mutation(
+        "files/node/boot/restore-unit",
+        "a page daemon keeps the restore waiting, because it weighs less than the rest of the boot",
+        'weigh_service "kup-paged-$unit" 10000',
+        'weigh_service "kup-paged-$unit.service" 10000',
+    ),
+    Mutation(
+        "files/node/units/kup-paged.service.in",
+        "the page daemon of an instance is not where its weights are set",
+        "Slice=system.slice\n",
+        "",
+    ),
+    Mutation(
         "files/node/units/restored.conf.in",
         "a restore starts before the early boot",
         "Requires=kup-early.service\n",

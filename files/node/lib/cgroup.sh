@@ -11,7 +11,7 @@ set_weights() {
 	[ ! -w "$1/io.weight" ] || echo "default $3" >"$1/io.weight" || :
 }
 
-# weigh_service SERVICE WEIGHT: set both weights of one of KUP's own services
+# weigh_service SERVICE WEIGHT: set both weights of one of KUP's own services, by its whole name; its control group is in system.slice
 weigh_service() {
 	set_weights "/sys/fs/cgroup/system.slice/$1" "$2" "$2"
 }
@@ -87,7 +87,7 @@ restore_resources() {
 	restore_attributes || :
 	keep_names || :
 	for unit in $UNITS; do
-		weigh_service "kup-paged-$unit.service" 100
+		weigh_service "kup-paged-$unit" 100
 		weigh_unit "$unit" || :
 		{ [ -e "$run/$unit.pending" ] && [ ! -e "$run/$unit.drained" ]; } || limit_unit "$unit" || :
 	done

@@ -3,6 +3,8 @@
 import pytest
 from fakenode import NEW, OLD, OTHER, UNIT
 
+from ansible_collections.kup.fleet.plugins.module_utils._engines import pending_memory
+
 
 def restored(node, **values):
     made = node(**values)
@@ -206,7 +208,7 @@ def test_weights_and_limits_come_back(node):
 
 def test_a_page_daemon_weighs_no_more_than_an_application_then(node):
     made = restored(node)
-    daemon = f"kup-paged-{UNIT}.service"
+    daemon = pending_memory.service(UNIT)
     made.cgroup(daemon)
     made.run("boot/restore-done")
     assert made.group_value(daemon, "cpu.weight") == "100"

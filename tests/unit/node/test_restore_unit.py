@@ -5,6 +5,8 @@ import signal
 import pytest
 from fakenode import NEW, OLD, OTHER, UNIT
 
+from ansible_collections.kup.fleet.plugins.module_utils._engines import pending_memory
+
 TWO = f"{UNIT} {OTHER}"
 
 
@@ -60,10 +62,10 @@ def test_only_one_of_two_last_units_opens_the_network(node):
 
 def test_the_pages_of_a_unit_come_before_everything_else(node):
     made = restorable(node)
-    made.cgroup(f"kup-paged-{UNIT}.service")
-    made.write(f"sys/fs/cgroup/system.slice/kup-paged-{UNIT}.service/cpu.weight", "100\n")
+    daemon = pending_memory.service(UNIT)
+    (made.cgroup(daemon) / "cpu.weight").write_text("100\n")
     made.run("boot/restore-unit", UNIT, "criu")
-    assert made.group_value(f"kup-paged-{UNIT}.service", "cpu.weight") == "10000"
+    assert made.group_value(daemon, "cpu.weight") == "10000"
 
 
 def test_a_unit_without_what_it_needs_is_not_restored(node):
