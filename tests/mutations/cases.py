@@ -53,6 +53,24 @@ CASES = (
         "number >= setting",
     ),
     Mutation(
+        "plugins/module_utils/_environment/filter_services.py",
+        "rules of the packet filter are there twice",
+        "rm {RUN}/%s.filtered",
+        "rm {RUN}/filtered/%s",
+    ),
+    Mutation(
+        "plugins/module_utils/_environment/filter_services.py",
+        "a service that has loaded no filter before the switch loads none after it",
+        '("active", "oneshot", "yes")',
+        '(told["ActiveState"], "oneshot", "yes")',
+    ),
+    Mutation(
+        "files/node/boot/early",
+        "no service loads a packet filter that the early boot could not load",
+        "\t! filter_packets || {\n\t\tnote_loaded\n",
+        "\tnote_loaded\n\t! filter_packets || {\n",
+    ),
+    Mutation(
         "plugins/module_utils/_environment/sysctls.py",
         "a setting bars the way back",
         '"kernel/kexec_load_*", ',

@@ -83,10 +83,12 @@ def write(
     name="cache.service",
     triggers="",
     others=None,
+    loaders=(),
     **unit_values,
 ):
     """Write a plan below ``root`` for a unit of each engine that has more than others; returns its folder.
 
+    :param loaders: services that load the packet filter, with their drop-ins.
     :param others: dict of other units: name → its text, and the units that it waits for.
     """
     use_templates(monkeypatch)
@@ -116,6 +118,7 @@ def write(
         boot_units, "show", lambda unit, *properties: {key: known.get(unit, {}).get(key, "") for key in properties}
     )
     monkeypatch.setattr(boot_units, "definition", lambda unit: known.get(unit, {}).get("text", ""))
+    monkeypatch.setattr(boot_units.filter_services, "drop_ins", lambda: dict(loaders))
     monkeypatch.setattr(boot_units, "_on_root", lambda path: True)
     listed = "systemd-udevd.service\nlocal-fs.target\ncryptsetup.target\ndev-sda.mount\nsystemd-journald.service\n"
     monkeypatch.setattr(boot_units, "run", lambda command: types.SimpleNamespace(stdout=listed))

@@ -10,9 +10,10 @@ import contextlib
 import os
 
 from .._system.units import show
-from . import sysctls, tmpfiles
+from . import filter_services, sysctls, tmpfiles
 
 _READERS = {sysctls.KEPT: "systemd-sysctl.service", tmpfiles.KEPT: "systemd-tmpfiles-setup.service"}
+_READERS |= {f"/run/systemd/system/{name}.d/{filter_services.DROP_IN}": name for name in filter_services.LOADERS}
 
 
 def removable():

@@ -46,9 +46,10 @@ def clean_up(record, dry=False):
     if loaded:
         kexec.unload()
     registry.ENGINES[record["ENGINE"] or "criu"].give_up()
+    # Before the reload: drop-ins are among it.
+    kept.remove()
     run(["systemctl", "daemon-reload"])
     _clear_run()
-    kept.remove()
     return True
 
 

@@ -69,6 +69,17 @@ def test_rules_of_each_tool_are_loaded_before_those_of_nft(node):
     assert made.read("loaded") == "ipset\niptables-nft\nip6tables-legacy\n"
 
 
+@pytest.mark.parametrize("loads", [True, False])
+def test_services_that_load_the_filter_need_not_where_it_is_loaded(node, loads):
+    made = early(node, running=OLD)
+    made.write_plan("restore/nftables.service.d/zz-kup-filter.conf")
+    if not loads:
+        made.fake("nft", '[ "${2##*/}" != packets.nft ]')
+    made.run("boot/early")
+    assert made.marked("nftables.service.filtered") == loads
+    assert made.marked("early-done")
+
+
 def test_an_owner_of_the_network_lock_waits_for_commands(node):
     made = early(node)
     for name in ("commands", "answers"):

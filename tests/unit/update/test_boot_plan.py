@@ -164,6 +164,12 @@ def test_a_unit_waits_for_its_file_systems_and_not_ahead_of_udev(write):
     assert os.listdir(plan / "ahead") == ["cache.service.d"]
 
 
+def test_a_service_that_loads_the_filter_has_its_drop_in_before_and_after_the_end_of_the_restore(write):
+    plan = write(loaders={"nftables.service": "[Service]\n"})
+    for folder in ("restore", "systemd/system"):
+        assert (plan / folder / "nftables.service.d/zz-kup-filter.conf").read_text() == "[Service]\n"
+
+
 def test_security_profiles_are_kept_as_the_kernel_was_given_them(write, tmp_path):
     (tmp_path / "raw_data").write_bytes(b"\x04\x08\0\xff")
     plan = write(labels=[security_profiles.Label("a (enforce)", True, str(tmp_path / "raw_data"))])

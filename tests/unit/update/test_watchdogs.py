@@ -2,15 +2,12 @@
 
 import json
 import os
-import pathlib
-import shutil
 import socket
 import struct
 import subprocess
-import sys
 import types
 
-import fakeboot
+import fakesystemd
 import fakewatched
 import pytest
 
@@ -134,23 +131,10 @@ def test_the_message_comes_from_the_main_process(tmp_path, monkeypatch):
     watchdogs._tell(other.pid, 5)  # it has ended
 
 
-def namespaces():
-    """Whether this machine lets us have what `fakeboot` needs."""
-    if os.geteuid() or not shutil.which("unshare") or not os.path.exists(fakeboot.MANAGER):
-        return False
-    command = [*fakeboot.BEGIN, fakeboot.PREPARE, "sh", "true"]
-    return subprocess.run(command, check=False, capture_output=True).returncode == 0
-
-
-@pytest.mark.skipif(not namespaces(), reason="needs root, systemd and namespaces of its own")
+@pytest.mark.skipif(not fakesystemd.namespaces(), reason="needs root, systemd and namespaces of its own")
 @pytest.mark.parametrize("extended", [True, False])
 def test_systemd_lets_a_unit_be_that_is_held_for_longer_than_its_watchdog(extended):
-    tests = pathlib.Path(fakewatched.__file__).parent
-    command = [*fakeboot.BEGIN, fakeboot.PREPARE, "sh", sys.executable, fakewatched.__file__, str(extended)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tests), *sys.path])}
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120, env=environment)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
+    found = json.loads(fakesystemd.run(fakewatched.__file__, str(extended)))
     time = fakewatched.SECONDS * SECOND
     if extended:
         assert found == {"told": [EXTENDED, time], "held": True, "released": time, "at once": True, "later": False}

@@ -1,0 +1,51 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""Services that load the node's packet filter at boot, and do no more than that.
+
+The early boot has put the filter of before the switch in force by then. Rules that such a service adds would be there twice, and a service
+that begins with a flush would undo what somebody has set since the boot. So its first start in a boot that restores leaves the filter as it
+is, if the early boot has loaded it. A restart or reload is the service's own.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .._paths import RUN
+from .._system.units import definition, show
+
+#: Of nftables and iptables-persistent. Others compare, or replace their own tables: firewalld, ufw, docker.
+LOADERS = ("nftables.service", "netfilter-persistent.service")
+
+#: The last by name counts.
+DROP_IN = "zz-kup-filter.conf"
+
+# $$: systemd's way to write $ for the shell. files/node/boot/early makes the file.
+_DROP_IN = f"""[Service]
+ExecStart=
+ExecStart=/bin/sh -c 'rm {RUN}/%s.filtered 2>/dev/null || exec "$$@"' sh %s
+"""
+
+
+def drop_ins():
+    """A drop-in for each of these services that has loaded a filter in this boot: dict unit → text. One that does it by several commands, or
+    not by a plain one, is left alone."""
+    found = {}
+    for name in LOADERS:
+        told = show(name, "ActiveState", "Type", "RemainAfterExit")
+        if (told["ActiveState"], told["Type"], told["RemainAfterExit"]) != ("active", "oneshot", "yes"):
+            continue
+        commands = _commands(definition(name))
+        if len(commands) == 1 and commands[0].startswith("/") and not commands[0].endswith("\\"):
+            found[name] = _DROP_IN % (name, commands[0])
+    return found
+
+
+def _commands(text):
+    """What a unit's text has for ExecStart=; an empty one takes back those before it."""
+    commands = []
+    for command in re.findall(r"^[ \t]*ExecStart[ \t]*=[ \t]*(.*?)[ \t]*$", text, re.MULTILINE):
+        commands = [*commands, command] if command else []
+    return commands
