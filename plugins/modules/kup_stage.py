@@ -58,6 +58,12 @@ options:
         long as a shorter freeze is to be expected, and this one is not, another round is done.
     type: float
     required: true
+  freeze_max:
+    description:
+      - Seconds that the units may be frozen while CRIU writes their checkpoints; after that the switch is given up, and they go on.
+      - V(0) is twice what their memory is expected to need, and 30 at least.
+    type: int
+    default: 0
   rounds_max:
     description: With O(engine=foam), the number of rounds at most; V(0) writes everything while they are frozen.
     type: int
@@ -96,11 +102,15 @@ options:
       - distribution
     required: true
   restore_timeout:
-    description: Seconds that restoring one unit may take before the node goes back.
+    description:
+      - Seconds that restoring one unit may take before the node goes back.
+      - More if its memory needs more, by the pace at which it was copied.
     type: int
     required: true
   commit_timeout:
-    description: Seconds after the new kernel's start at which a node that nobody has committed goes back.
+    description:
+      - Seconds after the new kernel's start at which a node that nobody has committed goes back.
+      - More if the units' memory needs more to come in, by the pace at which it was copied.
     type: int
     required: true
   watch_interval:
@@ -162,7 +172,15 @@ from ansible_collections.kup.fleet.plugins.module_utils._update import lock, sta
 from ansible_collections.kup.fleet.plugins.module_utils._update import record as records
 
 # Options that the record keeps as they are, under the same names.
-RECORDED = ("freeze_target", "rounds_max", "ppp_bind", "restore_timeout", "commit_timeout", "watch_interval")
+RECORDED = (
+    "freeze_target",
+    "freeze_max",
+    "rounds_max",
+    "ppp_bind",
+    "restore_timeout",
+    "commit_timeout",
+    "watch_interval",
+)
 
 
 def stage(wanted, check_mode):
@@ -194,6 +212,7 @@ def main():
             "unit_policies": {"type": "dict", "default": {}},
             "engine": {"type": "str", "choices": list(registry.NAMES), "required": True},
             "freeze_target": {"type": "float", "required": True},
+            "freeze_max": {"type": "int", "default": 0},
             "rounds_max": {"type": "int", "required": True},
             "ppp_bind": {"type": "str", "choices": ["auto", "eager", "lazy"], "required": True},
             "ppp_disk_checkpoint": {"type": "str", "choices": list(registry.DISK_CHECKPOINTS), "required": True},

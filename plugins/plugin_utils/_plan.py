@@ -16,6 +16,7 @@ from ansible_collections.kup.fleet.plugins.module_utils._update import record as
 
 #: variable → the least whole number that it can be
 _NUMBERS = {
+    "kup_freeze_max": 0,
     "kup_rounds_max": 0,
     "kup_max_failed": 0,
     "kup_watch_interval": 0,

@@ -149,11 +149,18 @@ class WaitingAction(ActionBase):
             Display().display(f"{self._task_vars['inventory_hostname']}: {text}")
 
     def settle(self, wanted=lambda status: status.state() is not None):
-        """Look until ``wanted(status)``; returns that status, or None when the time is over."""
+        """Look until ``wanted(status)``; returns that status, or None when the time is over.
+
+        The time begins anew while the node is at work, which has limits of its own, and while memory comes in.
+        """
+        pending = ""
         while True:
             status = self.look()
             if status and wanted(status):
                 return status
+            if status and (status.busy or status.pending != pending):
+                pending = status.pending
+                self._deadline = time.monotonic() + self._seconds()
             if time.monotonic() > self._deadline:
                 return None
             time.sleep(_PACE)

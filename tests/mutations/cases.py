@@ -826,4 +826,22 @@ CASES = (
         "\treturn lost ? EXIT_DAMAGED : EXIT_OK;",
         "\treturn EXIT_OK;",
     ),
+    Mutation(
+        "plugins/module_utils/_update/switch.py",
+        "the next boot gives up a large unit because it is large",
+        "        limits.extend(self._record, self._checkpoints)\n",
+        "",
+    ),
+    Mutation(
+        "plugins/module_utils/_update/switch.py",
+        "a freeze has no limit of its own",
+        "        checkpoints.freeze(self._checkpoints, patience)",
+        "        checkpoints.freeze(self._checkpoints)",
+    ),
+    Mutation(
+        "plugins/plugin_utils/_wait.py",
+        "a node that copies much memory counts as lost",
+        "            if status and (status.busy or status.pending != pending):",
+        "            if status and status.pending != pending:",
+    ),
 )

@@ -88,8 +88,15 @@ class Dump:
                 complaint = criu_command.complaint(self.directory, "dump", self._process.returncode)
                 raise KupError(f"CRIU could not dump {self.unit.name}: {complaint}")
             if time.monotonic() > deadline:
-                raise KupError(f"The dump of {self.unit.name} took too long; {self.directory}/dump.log tells where.")
+                raise KupError(self._too_late(pipe))
             time.sleep(0.005)
+
+    def _too_late(self, pipe):
+        log = f"{self.directory}/dump.log tells where it stopped"
+        if pipe == _READY:
+            return f"CRIU did not come to the freeze of {self.unit.name}; {log}."
+        frozen = time.monotonic() - self._frozen_until + _HELD
+        return f"The dump of {self.unit.name} was not complete {frozen:.0f} s after the freeze; {log}, and kup_freeze_max can give it more time."
 
     def check(self):
         """:raises KupError: the tree may have run since the dump; the images are not its state any more."""

@@ -107,6 +107,10 @@ class Checkpoint(abc.ABC):
 
     #: Names of further templates (files/node/units) for drop-ins of the unit that is restored.
     restored_templates = ()
+    #: Whether the restore itself brings the memory in; otherwise it comes while the application runs.
+    restores_memory = True
+    #: Bytes of memory in a second that are written for the switch, and come in again after it: what a slow disk does.
+    pace = 64 << 20
 
     def __init__(self, unit, directory, settings):
         """:param settings: the record, for the settings of the engine."""
@@ -135,6 +139,10 @@ class Checkpoint(abc.ABC):
     @abc.abstractmethod
     def wait_ready(self, deadline):
         """Wait until only `freeze` is missing. Parameter and errors: see `wait_complete`."""
+
+    def freeze_forecast(self):
+        """Seconds for which the memory of the unit keeps it frozen, as far as is known before the freeze."""
+        return self.unit.rss / self.pace
 
     def before_freeze(self):  # noqa: B027
         """Called when all units are ready, immediately before the network lock and `freeze`.

@@ -55,6 +55,8 @@ class Foam(Engine):
 class FoamCheckpoint(PageServerCheckpoint):
     """See `base.Checkpoint`."""
 
+    restores_memory = False
+
     def __init__(self, unit, directory, settings):
         super().__init__(unit, directory, settings)
         self._place = f"{directory}/store"
@@ -72,6 +74,14 @@ class FoamCheckpoint(PageServerCheckpoint):
             if rounds.enough(self._done, float(self.settings["FREEZE_TARGET"]), time.monotonic()):
                 break
         return bool(most)
+
+    @property
+    def pace(self):
+        return rounds.pace(self._done) or super().pace
+
+    def freeze_forecast(self):
+        expected = rounds.expected_freeze(self._done, time.monotonic())
+        return super().freeze_forecast() if expected is None else expected
 
     def pre_copy_again(self):
         if int(self.settings["ROUNDS_MAX"]):

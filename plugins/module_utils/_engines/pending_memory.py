@@ -54,12 +54,15 @@ def refuse():
 
 
 def wait(seconds):
-    """Wait until all memory is in place.
+    """Wait until all memory is in place, for as long as more of it comes in.
 
-    :raises KupError: it is not within ``seconds``.
+    :raises KupError: none came in for ``seconds``.
     """
-    give_up = time.monotonic() + seconds
+    seen, give_up = progress(), time.monotonic() + seconds
     while units():
         if time.monotonic() > give_up:
-            raise KupError(f"The applications' memory is not in place after {seconds} s ({progress()}).")
+            now = progress()
+            if now == seen:
+                raise KupError(f"Nothing of the applications' memory has come in for {seconds} s ({now}).")
+            seen, give_up = now, time.monotonic() + seconds
         time.sleep(0.1)

@@ -40,6 +40,8 @@ _SMALL = 256 << 20
 _HUGE_FIELDS = ("AnonHugePages", "ShmemPmdMapped", "FilePmdMapped")  # of /proc/PID/smaps_rollup
 _INVENTORY_MAGIC = 0x58313116  # criu/include/magic.h
 _PAGE = 4096
+# Bytes a second at which frames are bound, and CRIU looks at pages: half of what _MUCH says.
+_PACE = 1 << 30
 # systemd makes bytes of it when it reads the unit: systemd.resource-control(5)
 _RELATIVE = re.compile(r"^\s*(Memory\w+\s*=\s*[\d.]+%)", re.M)
 _HUGE = "/sys/kernel/mm/transparent_hugepage/hugepages-*/enabled"
@@ -132,10 +134,13 @@ class PppCheckpoint(PageServerCheckpoint):
     ``table``: what the kernel module says of the complete table of frames, a dict.
     """
 
+    pace = _PACE
+
     def __init__(self, unit, directory, settings, is_lazy):
         """:param is_lazy: whether the memory is bound when it is needed, not before the unit runs."""
         super().__init__(unit, directory, settings)
         self._is_lazy = is_lazy
+        self.restores_memory = not is_lazy
         self._is_small = False
         self._recorded = {}
         self.table = {}

@@ -6,10 +6,12 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, dataclass
 
 # A round that takes more than this share of the one before has shown that the application writes as fast as it is copied.
 _SHRINKS = 0.8
+_PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,12 @@ class Round:
     def as_dict(self):
         """For the report."""
         return {key: value for key, value in asdict(self).items() if key != "began"}
+
+
+def pace(rounds):
+    """Bytes that the first round, the one with all of the memory, wrote in a second; 0 before it."""
+    first = rounds[0] if rounds else None
+    return first.pages * _PAGE / first.seconds if first and first.seconds else 0
 
 
 def expected_freeze(rounds, now):

@@ -89,13 +89,16 @@ def start(checkpoints):
         each.before_freeze()
 
 
-def freeze(checkpoints):
-    """Apply the network lock, then freeze and dump all units at once; returns with complete images. Errors: see `start`."""
+def freeze(checkpoints, patience=PATIENCE):
+    """Apply the network lock, then freeze and dump all units at once; returns with complete images. Errors: see `start`.
+
+    :param patience: seconds for the dump.
+    """
     network_lock.apply(network_lock.ruleset([socket for each in checkpoints for socket in each.findings.sockets]))
     _await_accepted(checkpoints)
     for each in checkpoints:
         each.freeze()
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + patience
     for each in checkpoints:
         each.wait_complete(deadline)
 

@@ -53,6 +53,7 @@ _KEYS = (
     "DATA",
     "ENGINE",
     "FREEZE_TARGET",
+    "FREEZE_MAX",
     "ROUNDS_MAX",
     "PPP_BIND",
     "PPP_DISK_CHECKPOINT",

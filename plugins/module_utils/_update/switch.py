@@ -27,6 +27,7 @@ from . import (
     fingerprint,
     gate,
     leftovers,
+    limits,
     network_lock,
     timeline,
     undo,
@@ -121,13 +122,15 @@ class _Attempt:
         checkpoints.pre_copy(self._checkpoints)
         # Again: a unit may have been started anew, or have set another time.
         watchdogs.extend([each.unit for each in self._checkpoints])
+        limits.extend(self._record, self._checkpoints)
         return boot_plan.Plan(number, self._checkpoints, self._record, frames)
 
     def _freeze(self, plan):
         """Freeze and dump all units, and complete the boot plan."""
+        patience = limits.freeze(self._record, self._checkpoints)
         checkpoints.start(self._checkpoints)
         timeline.mark("freeze")
-        checkpoints.freeze(self._checkpoints)
+        checkpoints.freeze(self._checkpoints, patience)
         timeline.mark("dumped")
         self._engine.seal(self._checkpoints)
         trees = checkpoints.trees(self._checkpoints)

@@ -170,8 +170,14 @@ def test_the_first_complaint_of_criu_is_told(start):
 
 def test_a_dump_that_takes_too_long(start):
     each = start("sleep 60")
-    with pytest.raises(KupError, match="took too long"):
+    with pytest.raises(KupError, match=r"did not come to the freeze of .*; /.*/dump.log tells where"):
         each.wait_ready(time.monotonic() + 0.02)
+    each.freeze()
+    with pytest.raises(
+        KupError,
+        match=r"was not complete 0 s after the freeze; /.*/dump.log tells where it stopped, and kup_freeze_max",
+    ):
+        each.wait_complete(time.monotonic() + 0.02)
 
 
 def test_a_unit_that_is_gone_can_be_resumed(start, done, monkeypatch):

@@ -135,6 +135,23 @@ def test_what_never_started_can_be_resumed(name, unit, tmp_path, events):
     assert not [event for event in events if event.startswith(("criu", "server"))]
 
 
+@pytest.mark.parametrize(("name", "restores_memory"), [("criu", True), ("foam", False), ("ppp", True)])
+def test_a_restore_that_brings_the_memory_in_may_take_as_long_as_that(name, restores_memory, unit, tmp_path):
+    assert checkpoint(name, unit, tmp_path).restores_memory == restores_memory
+
+
+def test_a_restore_that_leaves_the_memory_for_later_need_not(unit, tmp_path):
+    assert not ppp.PppCheckpoint(unit, str(tmp_path), SETTINGS, is_lazy=True).restores_memory
+
+
+def test_foam_knows_its_pace_and_its_freeze_from_its_rounds(unit, tmp_path, monkeypatch):
+    each = checkpoint("foam", unit, tmp_path)
+    assert (each.pace, each.freeze_forecast()) == (64 << 20, unit.rss / (64 << 20))
+    monkeypatch.setattr(foam.time, "monotonic", lambda: 10)
+    each._done = [foam.rounds.Round(0, 8, 1000, 0.1), foam.rounds.Round(8, 2, 100, 0.1)]
+    assert (each.pace, each.freeze_forecast()) == (1000 * PAGE / 8, 0.5)
+
+
 @pytest.mark.parametrize("name", ["foam", "ppp"])
 def test_pages_go_to_a_page_daemon_that_is_there_first(name, unit, tmp_path, events):
     each = checkpoint(name, unit, tmp_path)

@@ -44,8 +44,22 @@ def test_pending_memory_is_waited_for(run_directory, monkeypatch):
 
 def test_memory_that_does_not_come_in_is_an_error(run_directory):
     pending(run_directory).touch()
-    with pytest.raises(KupError, match=r"after 0 s \(cache.service: restored, 5 pages left\)"):
+    with pytest.raises(KupError, match=r"for 0 s \(cache.service: restored, 5 pages left\)"):
         pending_memory.wait(0)
+
+
+def test_memory_that_comes_in_is_waited_for_without_an_end(run_directory, monkeypatch):
+    pending(run_directory).touch()
+    left = iter(range(9, 0, -1))
+
+    def said(_unit):
+        number = next(left)
+        if number == 1:
+            pending(run_directory).unlink()
+        return f"restored, {number} pages left"
+
+    monkeypatch.setattr(pending_memory, "_said", said)
+    pending_memory.wait(0)
 
 
 def test_while_memory_is_pending_nothing_is_done(run_directory):

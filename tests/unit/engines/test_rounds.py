@@ -20,6 +20,11 @@ def test_one_round_tells_nothing_of_what_is_written_meanwhile():
     assert not copy_rounds.enough(done, 100, now)
 
 
+def test_the_first_round_tells_the_pace():
+    assert copy_rounds.pace([]) == 0
+    assert copy_rounds.pace(rounds(8, 2)[0]) == 1000 * 4096 / 8
+
+
 def test_what_is_written_grows_with_the_time_since_the_last_round_began():
     done, now = rounds(8, 2)
     assert copy_rounds.expected_freeze(done, now) == pytest.approx(0.5)

@@ -10,6 +10,7 @@ WANTED = {
     "kup_kernel": "7.2",
     "kup_units": ["memcached.service"],
     "kup_engine": "auto",
+    "kup_freeze_max": 0,
     "kup_rounds_max": 5,
     "kup_freeze_target": 0.3,
     "kup_batches": [1, "25%", "100%"],

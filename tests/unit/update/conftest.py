@@ -5,6 +5,7 @@
 """A node whose tools, engine and applications only note what happens to them."""
 
 import os
+import time
 import types
 
 import pytest
@@ -48,6 +49,7 @@ class Node:
         self.configuration = []  # in /run, and nothing reads it any more
         self.sockets = []
         self.main_pids = {}
+        self.rss, self.patience = 1 << 20, None
         self.unfit, self.inactive, self.killed = set(), set(), set()
         self.takes_time = self.sandboxed = False
         self.lost = set()
@@ -101,6 +103,7 @@ class Checkpoint(base.Checkpoint):
         self._note("freeze")
 
     def wait_complete(self, deadline):
+        self._node.patience = deadline - time.monotonic()
         self._note("complete")
 
     def check(self):
@@ -178,7 +181,9 @@ def node(tmp_path, monkeypatch):
         processes = [types.SimpleNamespace(pid=pid, name="a", threads=[pid, pid + 1])]
         active = name not in found.inactive
         properties = {"ActiveState": "active" if active else "failed"}
-        return types.SimpleNamespace(name=name, main_pid=pid, processes=processes, active=active, properties=properties)
+        return types.SimpleNamespace(
+            name=name, main_pid=pid, processes=processes, active=active, properties=properties, rss=found.rss
+        )
 
     def examine(unit, carried):
         found.note(f"examine {unit.name[0]}")
@@ -278,6 +283,8 @@ def record(node):
         KERNEL_NEW=NEW,
         IMAGES=str(node.directory / "images"),
         PANIC="panic=0",
+        RESTORE_TIMEOUT="120",
+        COMMIT_TIMEOUT="600",
     )
     records.save(prepared)
     node.events.clear()

@@ -62,6 +62,22 @@ def test_watchdogs_are_extended_before_criu_holds_a_unit_and_once_more_after_the
     assert "release watchdogs" not in node.events
 
 
+# 64 GiB, at the pace of a slow disk, are 2048 s with a factor of two; two units share the disk.
+@pytest.mark.parametrize(("rss", "limits"), [(1 << 20, ("120", "600")), (64 << 30, ("4096", "4096"))])
+def test_the_next_boot_has_the_time_that_the_memory_needs(node, record, rss, limits):
+    node.rss = rss
+    depart(node, record)
+    assert (node.jumped_with["RESTORE_TIMEOUT"], node.jumped_with["COMMIT_TIMEOUT"]) == limits
+
+
+@pytest.mark.parametrize(("rss", "wanted", "patience"), [(1 << 20, "", 30), (2 << 30, "0", 128), (2 << 30, "7", 7)])
+def test_a_freeze_has_a_limit(node, record, rss, wanted, patience):
+    node.rss = rss
+    record["FREEZE_MAX"] = wanted
+    depart(node, record)
+    assert node.patience == pytest.approx(patience, abs=1)
+
+
 def test_the_fingerprint_is_taken_of_trees_that_stand_still(node, record):
     depart(node, record)
     assert node.in_order("complete 1-b", "fingerprint of 2 in the plan", "record switching")

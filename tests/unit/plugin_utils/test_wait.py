@@ -1,0 +1,63 @@
+# Copyright (c) 2026, the kup.fleet authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""How long the controller waits for a node that changes its kernel."""
+
+import types
+
+import pytest
+
+from ansible_collections.kup.fleet.plugins.plugin_utils import _wait
+
+
+class Action(_wait.WaitingAction):
+    """Sees ``looks``, one a second: (busy, pending, state), or None for no answer."""
+
+    def __init__(self, monkeypatch, looks):
+        self._task = types.SimpleNamespace(args={"timeout": 3})
+        self._looks = iter(looks)
+        self._now = 0.0
+        self._deadline = 3.0
+        clock = types.SimpleNamespace(monotonic=lambda: self._now, sleep=lambda seconds: None)
+        monkeypatch.setattr(_wait, "time", clock)
+
+    def look(self):
+        self._now += 1
+        seen = next(self._looks)
+        if seen is None:
+            return None
+        busy, pending, state = seen
+        return types.SimpleNamespace(busy=busy, pending=pending, state=lambda: state)
+
+
+WORKS, AWAY, DONE = (True, "", None), None, (False, "", "probation")
+STANDS = (False, "", None)
+
+
+def brings_in(pages):
+    return (False, f"{pages} pages left", None)
+
+
+@pytest.mark.parametrize(
+    "looks",
+    [
+        [WORKS] * 9 + [AWAY] * 3 + [DONE],
+        [STANDS, AWAY, STANDS, DONE],
+        [AWAY, STANDS, *map(brings_in, range(9, 0, -1)), DONE],
+    ],
+)
+def test_a_node_that_works_or_comes_back_in_time_is_waited_for(monkeypatch, looks):
+    assert Action(monkeypatch, looks).settle().state() == "probation"
+
+
+@pytest.mark.parametrize(
+    "looks",
+    [
+        [WORKS] * 9 + [AWAY] * 4,
+        [STANDS] * 4,
+        [brings_in(9)] * 5,
+    ],
+)
+def test_a_node_that_is_away_or_stands_for_too_long_is_lost(monkeypatch, looks):
+    assert Action(monkeypatch, looks).settle() is None
