@@ -104,16 +104,23 @@ static int make_way(const struct spot *spot)
 	return unlinkat(spot->directory, spot->name, 0) && errno != ENOENT ? -1 : 0;
 }
 
+/* Opens the directory PATH, which is made where the boot has not made it yet (/run/lock). */
+static int open_mount_point(const struct place *place, const char *path)
+{
+	struct spot spot;
+	int found = find_spot(place, path, &spot);
+	CLEANUP_FD int directory = spot.directory;
+
+	if (found || (mkdirat(directory, spot.name, 0755) && errno != EEXIST))
+		return -1;
+	return open_beneath(directory, spot.name, O_PATH | O_DIRECTORY);
+}
+
 int place_mount(const struct place *place, const struct step *step)
 {
-	char path[4096], name[64];
+	char name[64];
 	struct stat inside, outside;
-
-	if (!is_allowed(step->object) || snprintf(path, sizeof(path), ".%s", step->object) >= (int)sizeof(path)) {
-		errno = EPERM;
-		return -1;
-	}
-	CLEANUP_FD int fd = open_beneath(place->root, path, O_PATH | O_DIRECTORY);
+	CLEANUP_FD int fd = open_mount_point(place, step->object);
 	CLEANUP_FD int parent = fd < 0 ? -1 : openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	if (parent < 0 || fstat(fd, &inside) || fstat(parent, &outside))

@@ -190,6 +190,17 @@ class Apply(unittest.TestCase):
                 self.apply(f"directory required a.service /run/a {rights}", code=3)
 
     @unittest.skipIf(os.getuid(), "needs root")
+    def test_the_place_of_a_tmpfs_is_made(self):
+        (self.root / "plan/m").write_text("kup-environment 1\nmount required - /run/lock mode=1777\n")
+        (self.root / "plan/m").chmod(0o600)
+        words = [PROGRAM, "apply", "--root", self.root, "--run", self.root / "run/kup", self.root / "plan/m"]
+        show = f'"$@" && stat -f -c %T {self.root}/run/lock && stat -c %a {self.root}/run/lock'
+        done = subprocess.run(
+            ["unshare", "--mount", "sh", "-c", show, "sh", *words], capture_output=True, text=True, check=False
+        )
+        self.assertEqual(done.stdout.split(), ["tmpfs", "1777"], done.stderr)
+
+    @unittest.skipIf(os.getuid(), "needs root")
     def test_a_tmpfs_is_mounted_once(self):
         show = f'{PROGRAM} "$@" && {PROGRAM} "$@" && grep -c \' {self.root}/tmp .*noexec\' /proc/self/mountinfo && stat -c %a {self.root}/tmp'
         (self.root / "plan/m").write_text("kup-environment 1\nmount required - /tmp noexec,mode=1777,size=50%25\n")

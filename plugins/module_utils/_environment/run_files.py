@@ -126,7 +126,7 @@ class RunFiles:
             # What has been opened since. A mapping of a closed file is not looked for again.
             for process in processes.in_cgroup(unit.cgroup):
                 _of_process(process, {}, use, mapped=False)
-            steps += [plan.step("mount", unit.name, words, required=True) for words in memory.mounts(use)]
+            steps += [plan.step("mount", unit.name, words, required) for words, required in memory.mounts(use)]
             for top in sorted(memory.tops(use) - taken):
                 for found in _objects(top):
                     kept[found.path] = found.status
@@ -304,13 +304,14 @@ class _Memory:
         return {top for top in use.tops if self._is_tmpfs(base_of(top))}
 
     def mounts(self, use):
-        """Yield (base, options of tmpfs) of each that the next boot would mount too late."""
+        """Yield ((base, options of tmpfs), whether the unit needs it) of each that the next boot would mount too late."""
         for base in ("/run/lock", "/tmp"):
             if base not in self._mounted or not any(base_of(top) == base for top in self.tops(use)):
                 continue
             _kind, of_mount, of_system = self._mounted[base]
             options = [word for word in of_system.split(",") if word.partition("=")[0] in ("size", "nr_inodes", "mode")]
-            yield base, ",".join((["noexec"] if "noexec" in of_mount.split(",") else []) + options)
+            words = ["noexec"] if "noexec" in of_mount.split(",") else []
+            yield (base, ",".join(words + options)), any(base_of(path) == base for path in use.needed)
 
 
 def _walk(top):

@@ -216,21 +216,21 @@ ROWS = (
 @pytest.mark.parametrize(
     ("rows", "memory", "mounts"),
     [
-        (ROWS, {"/run/a", "/run/lock/b"}, [("/run/lock", "noexec,size=5120k")]),
+        (ROWS, {"/run/a", "/run/lock/b"}, [(("/run/lock", "noexec,size=5120k"), False)]),
         (ROWS[:1], {"/run/a", "/run/lock/b"}, []),
         (
             (*ROWS, "25 24 0:22 / /tmp rw - tmpfs tmpfs rw,size=50%"),
             {"/run/a", "/run/lock/b", "/tmp/c"},
             [
-                ("/run/lock", "noexec,size=5120k"),
-                ("/tmp", "size=50%"),
+                (("/run/lock", "noexec,size=5120k"), False),
+                (("/tmp", "size=50%"), True),
             ],
         ),
     ],
 )
 def test_which_bases_are_in_memory(monkeypatch, rows, memory, mounts):
     monkeypatch.setattr(run_files, "read_lines", lambda path: list(rows))
-    use = run_files.Use(tops={"/run/a", "/run/lock/b", "/tmp/c"})
+    use = run_files.Use(needed={"/run/a", "/tmp/c"}, tops={"/run/a", "/run/lock/b", "/tmp/c"})
     found = run_files._Memory()
     assert found.tops(use) == memory
     assert list(found.mounts(use)) == mounts
