@@ -74,6 +74,18 @@ def peer_of_another_user(descriptor, around):
 
 
 @check
+def moved_unix_socket(descriptor, around):
+    """The file of a unix socket was renamed after the socket was bound, as haproxy does. CRIU takes it for removed."""
+    del around
+    if descriptor.moved:
+        yield (
+            descriptor.text,
+            f"is bound as {descriptor.moved}, and that file has another name now, under which nobody would find it after the restore",
+            "let it listen on an abstract socket or on TCP (haproxy: abns@NAME, or 127.0.0.1:PORT)",
+        )
+
+
+@check
 def socket_family(descriptor, around):
     """A socket is of a family that CRIU cannot dump, such as vsock or the kernel's cryptography."""
     del around
@@ -207,6 +219,7 @@ DESCRIPTOR_CHECKS = (
     anonymous_inode,
     connected_unix_socket,
     peer_of_another_user,
+    moved_unix_socket,
     socket_family,
     socket_protocol,
     protocol_on_tcp,

@@ -87,10 +87,10 @@ class Descriptor:
 
     ``target``: of the link in /proc/PID/fd; ``holder``: pid outside of the unit that has the same pipe; ``inode`` and
     ``peer`` (path, or words) of a unix socket that leads out of the unit; ``peer_user``: its user id, where it is in the unit and neither
-    root nor of the same user; ``kind`` of any other socket; ``connection``: both ends of one over the loopback to the process
-    ``holder`` of no carried unit; of files: number of the ``device`` of a regular one, ``external``: CRIU's name where it is on a
-    mount that the unit does not have, ``private``: its path leads to another file outside of the unit, ``unreadable``: why it
-    cannot be looked at.
+    root nor of the same user; ``moved``: the name of one whose file has another name now; ``kind`` of any other socket;
+    ``connection``: both ends of one over the loopback to the process ``holder`` of no carried unit; of files: number of the ``device``
+    of a regular one, ``external``: CRIU's name where it is on a mount that the unit does not have, ``private``: its path leads to
+    another file outside of the unit, ``unreadable``: why it cannot be looked at.
     """
 
     number: int
@@ -100,6 +100,7 @@ class Descriptor:
     peer: str = ""
     kind: descriptors.Kind | None = None
     peer_user: int = 0
+    moved: str = ""
     connection: str = ""
     device: str = ""
     external: str = ""
@@ -247,7 +248,9 @@ class Descriptors:
 
     def _unix_socket(self, one, copies, number, target, unix):
         if not unix.peer:
-            return None
+            path = f"{one.path}/root{unix.path}" if unix.path.startswith("/") else ""
+            named = unix.path and not unix.path.startswith("@")
+            return Descriptor(number, target, moved=unix.path) if named and copies.moved(number, path) else None
         if f"socket:[{unix.peer}]" in self._inodes:
             user = copies.peer_user(number) or 0
             same = user <= 0 or str(user) in one.status("Uid").split()

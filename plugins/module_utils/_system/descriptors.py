@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import fcntl
 import os
 import socket
 import struct
@@ -21,6 +22,7 @@ _PIDFD_GETFD = 438
 _TCP_ULP, _NAME_MAX = 31, 16
 _SO_GET_FILTER = 26
 _SOL_NETLINK, _NETLINK_LIST_MEMBERSHIPS = 270, 9
+_SIOCUNIXFILE = 0x89E0  # include/uapi/linux/un.h, since Linux 4.16
 _GROUPS = 8192  # more than any protocol has
 
 
@@ -60,6 +62,13 @@ class Copies:
     def peer_user(self, number):
         """Id of the user that made the other end of the unix socket behind ``number``; None as of `kind_of`."""
         return self._ask(number, _peer_user)
+
+    def moved(self, number, path):
+        """Whether the file of the bound unix socket behind ``number`` is still there, but by another name than that of the socket.
+
+        :param path: where that name leads to from here; empty where that is not known.
+        """
+        return bool(self._ask(number, lambda bound: _moved(bound, path)))
 
     def _ask(self, number, question):
         copy = self._call(_PIDFD_GETFD, self._handle, number, 0)
@@ -102,6 +111,17 @@ def _highest_group(found):
 
 def _peer_user(connection):
     return struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1]
+
+
+def _moved(bound, path):
+    file = fcntl.ioctl(bound, _SIOCUNIXFILE)
+    try:
+        there = os.fstat(file).st_nlink > 0
+        name = os.path.basename(os.readlink(f"/proc/self/fd/{file}"))
+    finally:
+        os.close(file)
+    bound_as = os.fsdecode(bound.getsockname())
+    return there and (name != os.path.basename(bound_as) or bool(path and not os.path.lexists(path)))
 
 
 def _on_top(connection):

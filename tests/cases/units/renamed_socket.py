@@ -7,6 +7,7 @@ import threading
 from service import greet, greeting
 
 PLACE = "/run/case-renamed-socket"
+REFUSAL = "has another name now"
 SERVICE = "RuntimeDirectory=case-renamed-socket"
 
 

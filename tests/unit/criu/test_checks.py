@@ -241,6 +241,15 @@ CASES = [
             "has a peer of user 65534, which would be root",
         ),
     ),
+    (
+        "moved-unix-socket",
+        Case(
+            descriptor("socket:[7]", moved="/run/app/admin.5.tmp"),
+            descriptor("socket:[7]"),
+            "descriptor 5 (socket:[7])",
+            "is bound as /run/app/admin.5.tmp, and that file has another name now",
+        ),
+    ),
     ("device-descriptor", Case(descriptor("/dev/fuse"), descriptor("/dev/urandom"), "descriptor 5 (/dev/fuse)")),
     ("device-descriptor", Case(descriptor("/dev/fuse"), descriptor("/dev/shm/x"), "descriptor 5 (/dev/fuse)")),
     (

@@ -3,6 +3,8 @@
 import os
 import socket
 
+import pytest
+
 from ansible_collections.kup.fleet.plugins.module_utils._system import descriptors, processes
 
 NOBODY = 65534
@@ -24,6 +26,44 @@ def test_the_user_of_a_peer():
         assert copies.peer_user(lonely.fileno()) == -1
         assert copies.peer_user(file.fileno()) is None
         assert copies.peer_user(1 << 20) is None
+
+
+def rename(directory):
+    (directory / "socket").rename(directory / "other")
+
+
+def replace(directory):
+    rename(directory)
+    (directory / "socket").touch()
+
+
+def rename_directory(directory):
+    directory.rename(f"{directory}.old")
+
+
+def remove(directory):
+    (directory / "socket").unlink()
+
+
+def keep(directory):
+    assert (directory / "socket").is_socket()
+
+
+@pytest.mark.parametrize(
+    ("change", "moved"), [(rename, True), (replace, True), (rename_directory, True), (remove, False), (keep, False)]
+)
+def test_where_the_file_of_a_unix_socket_is(tmp_path, change, moved):
+    place = tmp_path / "run"
+    place.mkdir()
+    with (
+        socket.socket(socket.AF_UNIX) as bound,
+        socket.socket(socket.AF_UNIX) as lonely,
+        descriptors.Copies(processes.Process(os.getpid())) as copies,
+    ):
+        bound.bind(f"{place}/socket")
+        change(place)
+        assert copies.moved(bound.fileno(), f"{place}/socket") == moved
+        assert not copies.moved(lonely.fileno(), "")
 
 
 def test_a_process_that_has_ended_has_no_sockets():
