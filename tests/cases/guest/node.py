@@ -7,6 +7,7 @@ judge: {"phase", "reason", "fresh", "kernel", "cases": {case: {"answers", "same"
 import json
 import os
 import pathlib
+import shlex
 import subprocess
 import sys
 import time
@@ -93,11 +94,14 @@ def judge(case, until):
 
 def record():
     text = RECORD.read_text(encoding="utf-8", errors="replace") if RECORD.exists() else ""
-    fields = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+    # The early boot writes quotes also where the library does without.
+    fields = {
+        key: " ".join(shlex.split(value)) for key, _, value in (line.partition("=") for line in text.splitlines())
+    }
     return {
         "phase": fields.get("PHASE", ""),
-        "reason": fields.get("REASON", "").strip("'"),
-        "fresh": fields.get("FRESH_UNITS", "").strip("'").split(),
+        "reason": fields.get("REASON", ""),
+        "fresh": fields.get("FRESH_UNITS", "").split(),
     }
 
 
