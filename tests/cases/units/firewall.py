@@ -6,12 +6,18 @@ import subprocess
 FORBIDDEN = 5030
 PACKAGES = ("nftables",)
 FILES = {
-    "/etc/nftables.conf": (
-        "#!/usr/sbin/nft -f\nflush ruleset\ntable inet case_firewall {\n  chain in {\n    type filter hook input priority 0;\n"
+    "/etc/case-firewall.nft": (
+        "flush ruleset\ntable inet case_firewall {\n  chain in {\n    type filter hook input priority 0;\n"
         f'    tcp dport {FORBIDDEN} iifname != "lo" drop;\n  }}\n}}\n'
-    )
+    ),
+    # As nftables.service, which an update would keep from flushing.
+    "/etc/systemd/system/load-firewall.service": (
+        "[Unit]\nDefaultDependencies=no\nWants=network-pre.target\nBefore=network-pre.target shutdown.target\nConflicts=shutdown.target\n"
+        "[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/usr/sbin/nft -f /etc/case-firewall.nft\n"
+        "[Install]\nWantedBy=sysinit.target\n"
+    ),
 }
-SETUP = "systemctl enable -q nftables; systemctl restart nftables"
+SETUP = "systemctl enable -q load-firewall; systemctl restart load-firewall"
 
 
 def program():
