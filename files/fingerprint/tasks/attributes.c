@@ -14,6 +14,7 @@
 #include "base/processes.h"
 #include "tasks/inject.h"
 #include "tasks/landlock.h"
+#include "tasks/outside.h"
 
 #ifndef PR_SET_MDWE
 #define PR_SET_MDWE 65
@@ -141,9 +142,11 @@ static int set_line(char *line)
 	const struct attribute *attribute = named(name);
 	uint64_t id, number;
 
-	if (!attribute || !value || !line || *line || parse_number(thread, INT_MAX, &id) || !id ||
-	    parse_number(value, attribute->most, &number))
+	if (!value || !line || *line || parse_number(thread, INT_MAX, &id) || !id ||
+	    !(outside_knows(name) || (attribute && !parse_number(value, attribute->most, &number))))
 		return fail("A line of the attributes is broken, expected THREAD NAME VALUE.");
+	if (!attribute)
+		return outside_set((pid_t)id, name, value) && !has_ended((pid_t)id) ? -1 : 0;
 	/* One that has ended needs nothing any more; whether it should have is for others to say. */
 	return set_value((pid_t)id, attribute, number) && !has_ended((pid_t)id) ? -1 : 0;
 }

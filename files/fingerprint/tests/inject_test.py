@@ -177,6 +177,18 @@ def landlock():
     return ctypes.CDLL(None).syscall(444, None, ctypes.c_size_t(0), 1) > 0
 
 
+def test_what_is_set_from_outside():
+    target = Target(WAIT + "print(sorted(os.sched_getaffinity(0)), open('/proc/self/coredump_filter').read())\n")
+    first = min(os.sched_getaffinity(0))
+    # A processor that is not there is left out.
+    put(f"{target.pid} affinity {first},8000-8191", f"{target.pid} coredump-filter 0000007f")
+    for line in ("affinity", "affinity ", "affinity 3-1", "affinity 0,", "affinity -", "affinity 8192", "affinity 0-x",
+                 "coredump-filter 0x7f", "coredump-filter 123456789"):  # fmt: skip
+        assert "broken" in put(f"{target.pid} {line}", code=1), line
+    assert "cannot run on the processors" in put(f"{target.pid} affinity 8191", code=1)
+    assert target.end().split() == [f"[{first}]", "0000007f"]
+
+
 def test_what_cannot_be_said():
     gone = subprocess.Popen(["true"])
     gone.wait()

@@ -2,27 +2,36 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""Attributes that only a process itself can tell and set, and that CRIU forgets or sets too early.
+"""Attributes that CRIU forgets or sets too early.
 
-Before the freeze each process is asked, by a system call that it makes for us (files/fingerprint/tasks/inject.h); after the restore it
-sets them in the same way. ``boot/N/attributes-UNIT`` has a line ``THREAD NAME VALUE`` for each that is not usual:
+Some only a process itself can tell and set. Before the freeze each process is asked, by a system call that it makes for us
+(files/fingerprint/tasks/inject.h); after the restore it sets them in the same way. ``boot/N/attributes-UNIT`` has a line
+``THREAD NAME VALUE`` for each that is not usual:
 
 - ``mdwe``: no memory that is writable and executable (``MemoryDenyWriteExecute=``);
 - ``mce-kill``: whether a fault of the memory ends the process early;
 - ``pdeathsig``: the signal at the end of its parent. CRIU would set it while the parent of the main process is CRIU, which ends right
   after the restore. So it is taken out of the images, and set when the parent is systemd.
 
+Others are read in the freeze, and set from outside:
+
+- ``affinity``: the processors that a thread may run on, where that is not all that its control group has;
+- ``coredump-filter``: which memory is in a core dump.
+
 Who has been put into a Landlock sandbox is asked in the same way: nobody can make that sandbox again.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 from .._blocker import Blocked, about, all_of
 from .._errors import KupError
+from .._files import read_text
 from .._paths import RUNTIME
 from .._run import run
+from .._system.processes import CGROUPS
 from . import attribute_checks
 from .core_image import CoreImage
 
@@ -64,6 +73,7 @@ def lines(found, processes, main_pid, images):
         for process in processes
         for name, value in sorted(_of(process, found, tree).items())
     ]
+    said += _from_outside(processes)
     # One that has ended takes no signal; that the main process has is for others to tell.
     for thread in tree[main_pid].threads if main_pid in tree else []:
         signal = take_death_signal(f"{images}/core-{thread}.img")
@@ -77,6 +87,42 @@ def _of(process, found, tree):
     while process is not None and process.pid not in found:
         process = tree.get(int(process.status("PPid") or 0))
     return found[process.pid] if process is not None else {}
+
+
+def _from_outside(processes):
+    """Lines for what is not what a process that systemd starts would have."""
+    filters = {process.pid: read_text(f"{process.path}/coredump_filter", "").strip() for process in processes}
+    usual = read_text("/proc/1/coredump_filter", "").strip()
+    for pid, value in filters.items():
+        if value and value != usual:
+            yield f"{pid} coredump-filter {value}"
+    affinities = {}
+    for thread in (thread for process in processes for thread in process.threads):
+        with contextlib.suppress(OSError):  # it has ended
+            affinities[thread] = as_list(os.sched_getaffinity(thread))
+    # The unit may have a setting for all of them (CPUAffinity=), from which one of them has turned away.
+    if set(affinities.values()) - {_processors(processes[0].cgroup)} if affinities else ():
+        yield from (f"{thread} affinity {value}" for thread, value in affinities.items())
+
+
+def _processors(cgroup):
+    """The processors of a control group, as its next ancestor with that controller says."""
+    while True:
+        found = read_text(f"{CGROUPS}{cgroup}/cpuset.cpus.effective", "").strip()
+        if found or not cgroup.strip("/"):
+            return found or as_list(os.sched_getaffinity(1))
+        cgroup = os.path.dirname(cgroup)
+
+
+def as_list(numbers):
+    """Numbers as the kernel lists them: ``0-3,8``."""
+    ranges = []
+    for number in sorted(numbers):
+        if ranges and ranges[-1][1] == number - 1:
+            ranges[-1][1] = number
+        else:
+            ranges.append([number, number])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
 
 
 def take_death_signal(path):

@@ -17,7 +17,13 @@ test_every_check_has_a_case, test_a_blocker_is_found, test_no_blocker_is_found =
 
 def process(pid, parent=1, threads=(), exists=True):
     return types.SimpleNamespace(
-        pid=pid, name="worker", exists=exists, threads=list(threads) or [pid], status=lambda field: str(parent)
+        pid=pid,
+        name="worker",
+        exists=exists,
+        threads=list(threads) or [pid],
+        status=lambda field: str(parent),
+        path=f"/proc/{pid}",
+        cgroup="/system.slice/a.service",
     )
 
 
@@ -56,7 +62,48 @@ def test_a_sandbox_that_nobody_can_make_again_is_refused():
         attributes.refuse(unit, {7: {}, 9: {"landlock": 1}})
 
 
-def test_lines_of_a_unit(monkeypatch):
+@pytest.fixture
+def outside(monkeypatch):
+    """What can be read from outside: texts of files, and processors by thread."""
+    texts = {
+        "/proc/1/coredump_filter": "00000033\n",
+        "/sys/fs/cgroup/system.slice/cpuset.cpus.effective": "0-3,8\n",
+    }
+    processors = {}
+
+    def read_affinity(thread):
+        if thread not in processors:
+            raise ProcessLookupError(thread)
+        return processors[thread]
+
+    monkeypatch.setattr(attributes, "read_text", lambda path, default: texts.get(path, default))
+    monkeypatch.setattr(attributes.os, "sched_getaffinity", read_affinity)
+    return types.SimpleNamespace(texts=texts, processors=processors)
+
+
+def test_what_is_as_usual_has_no_line(outside):
+    outside.texts["/proc/7/coredump_filter"] = "00000033\n"
+    outside.processors.update({7: {0, 1, 2, 3, 8}})
+    assert not list(attributes._from_outside([process(7, threads=[7, 8])]))
+
+
+def test_what_is_not_as_usual_has_one(outside):
+    outside.texts["/proc/9/coredump_filter"] = "0000003f\n"
+    outside.processors.update({7: {0, 1, 2, 3, 8}, 9: {1}})
+    assert list(attributes._from_outside([process(7), process(9)])) == [
+        "9 coredump-filter 0000003f",
+        "7 affinity 0-3,8",
+        "9 affinity 1",
+    ]
+
+
+def test_without_a_controller_the_processors_are_those_of_systemd(outside):
+    outside.texts.clear()
+    outside.processors.update({1: {0, 1}, 7: {0, 1}})
+    assert not list(attributes._from_outside([process(7)]))
+
+
+def test_lines_of_a_unit(monkeypatch, outside):
     signals = {"/images/core-7.img": 15, "/images/core-8.img": 0, "/images/core-9.img": 9}
     monkeypatch.setattr(attributes, "take_death_signal", signals.pop)
     found = {7: {"mdwe": 1, "mce-kill": 1}, 20: {}}
