@@ -17,6 +17,12 @@ class Mutation:
 
 CASES = (
     Mutation(
+        "plugins/module_utils/_update/boot_units.py",
+        "a restore as root begins with a library that the unit's environment names",
+        '_EXECUTION += r"|Environment\\w*|PassEnvironment|UnsetEnvironment|ExecSearchPath"\n',
+        "",
+    ),
+    Mutation(
         "files/environment/place.c",
         "a link that somebody has put in the way is followed",
         "RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS",

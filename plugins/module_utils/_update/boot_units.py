@@ -27,6 +27,8 @@ _CONDITIONS += r"|FailureAction|SuccessAction|JobTimeout\w+|JobRunningTimeout\w+
 # it would start the application afresh, in its own way, or end it by a time that counts from its start:
 _EXECUTION = r"Exec(Condition|Start|Stop|Reload)\w*|Type|PIDFile|Restart\w*|TimeoutStartSec|TimeoutSec|StandardInput|StandardOutput"
 _EXECUTION += "|StandardError|WatchdogSec|NotifyAccess|GuessMainPID|RuntimeMaxSec|RemainAfterExit"
+# it would reach programs that run as root: a library to load first, another PATH, a file that the application may write;
+_EXECUTION += r"|Environment\w*|PassEnvironment|UnsetEnvironment|ExecSearchPath"
 # and it would set the memory limits and weights of the restore by another name.
 _RESOURCES = r"Memory(Max|High|Limit)|Startup\w+"
 _DROPPED = re.compile(rf"^\s*({_ORDERING}|{_CONDITIONS}|{_EXECUTION}|{_RESOURCES})\s*=")

@@ -57,7 +57,7 @@ def test_a_unit_keeps_its_limits_and_loses_what_starts_it_afresh_or_late():
     assert boot_units.restored_text(UNIT) == (
         "[Unit]\nDescription=memcached daemon\nDocumentation=man:memcached(1)\n"
         "Wants=epmd.service \\\n    names.service\nWants = key.service\nWants=helper.service\nWants=other.service\n\n[Service]\n"
-        "Environment=A=1 \\\n  B=2\nTimeoutStopSec=9\nLimitNOFILE=4096\nMemorySwapMax=0\nPrivateTmp=true\n\n"
+        "TimeoutStopSec=9\nLimitNOFILE=4096\nMemorySwapMax=0\nPrivateTmp=true\n\n"
         "[Install]\nWantedBy=multi-user.target\n"
     )
 
