@@ -103,6 +103,18 @@ def pending_memory(process, around):
 
 
 @check
+def shared_code(process, around):
+    """The first executable memory of a process is shared and cannot be written: CRIU would put its own code there (PHP's JIT)."""
+    del around
+    if process.shared_code:
+        yield (
+            f"its memory {process.shared_code}",
+            "is executable, shared and first in its address space, where CRIU cannot put its own code",
+            "switch off what makes it (PHP: opcache.jit_buffer_size=0)",
+        )
+
+
+@check
 def scope_child(outsider, around):
     """A child of the unit is in a control group of its own (`systemd-run --scope`, sessions): CRIU would dump it as well."""
     if outsider.cgroup and not f"{outsider.cgroup}/".startswith(f"{around.cgroup}/"):
@@ -143,6 +155,7 @@ PROCESS_CHECKS = (
     tracer,
     control_group,
     pending_memory,
+    shared_code,
 )
 
 

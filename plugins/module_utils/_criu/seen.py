@@ -61,7 +61,8 @@ class Outsider:
 @dataclass(frozen=True)
 class Process:
     """``tracer``: its pid or empty; ``cgroup``: path; ``userfaultfd``: some memory is registered with it; ``directory``: the working
-    directory, if its path leads to another one outside of the unit."""
+    directory, if its path leads to another one outside of the unit; ``shared_code``: the first executable mapping, if CRIU cannot write
+    there."""
 
     pid: int
     namespaces: dict
@@ -69,6 +70,7 @@ class Process:
     cgroup: str
     userfaultfd: bool
     directory: str = ""
+    shared_code: str = ""
 
 
 @dataclass(frozen=True)
@@ -159,7 +161,17 @@ def process(one):
         cgroup=one.cgroup,
         userfaultfd=bool(userfaultfd),
         directory=_private_directory(one),
+        shared_code=_shared_code(read_lines(f"{one.path}/maps")),
     )
+
+
+def _shared_code(rows):
+    """The first executable mapping (proc_pid_maps(5)), if it is shared and cannot be written."""
+    fields = (row.split(maxsplit=5) for row in rows)
+    first = next((row for row in fields if len(row) > 4 and row[1][2] == "x"), None)
+    if first is None or first[1][1] == "w" or first[1][3] != "s":
+        return ""
+    return first[5] if len(first) > 5 else f"at {first[0]}"
 
 
 def _private_directory(one):

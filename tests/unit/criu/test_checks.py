@@ -89,6 +89,12 @@ CASES = [
     ("control-group", Case(process(cgroup=f"{UNIT}/x"), process(cgroup=""), f"its control group {UNIT}/x")),
     ("pending-memory", Case(process(userfaultfd=True), process(), "its memory", "userfaultfd")),
     (
+        "shared-code",
+        Case(
+            process(shared_code="/dev/zero (deleted)"), process(), "its memory /dev/zero (deleted)", "jit_buffer_size=0"
+        ),
+    ),
+    (
         "sysv-memory",
         Case(mapping("/SYSV0001 (deleted)"), mapping("/dev/zero (deleted)"), "a System V shared memory segment"),
     ),
@@ -304,3 +310,24 @@ def test_each_check_of_a_unit_is_applied():
 )
 def test_a_descriptor_has_one_reason(found, code):
     assert [blocker.code for blocker in first_of(descriptor_checks.DESCRIPTOR_CHECKS, *found)] == [code]
+
+
+FIRST = "55d0a0000000-55d0a4000000 r-xs 00000000 00:01 1027  /dev/zero (deleted)"
+PROGRAM = "55d0a5000000-55d0a5100000 r-xp 00000000 fe:01 77  /usr/sbin/php-fpm8.4"
+
+
+@pytest.mark.parametrize(
+    ("rows", "found"),
+    [
+        (
+            ["55d09f000000-55d0a0000000 rw-s 00000000 00:01 1026  /dev/zero (deleted)", FIRST, PROGRAM],
+            "/dev/zero (deleted)",
+        ),
+        ([PROGRAM, FIRST], ""),
+        ([FIRST.replace("r-xs", "rwxs"), PROGRAM], ""),
+        (["1000-2000 r-xs 00000000 00:01 0"], "at 1000-2000"),
+        ([], ""),
+    ],
+)
+def test_code_that_criu_cannot_write_to(rows, found):
+    assert seen._shared_code(rows) == found
