@@ -56,18 +56,23 @@ def write(directory, checkpoints, record, network_is_ours, mounts):
     :param checkpoints: one of each unit, as the engine makes them.
     :param record: the `Record`, for the time limits of the restore and the commit.
     :param network_is_ours: the early boot brings up all interfaces of the saved connections.
-    :param mounts: dict unit → places of the file systems that it uses; they wait for udev, so it cannot come before that.
+    :param mounts: dict unit → places of the file systems that it uses; they wait for udev.
     """
     restore, pages, probation = (_Folder(f"{directory}/{name}") for name in ("restore", "pages", "probation"))
     others = _early_units()
     _early(restore, others)
+    # All packets wait for the last unit: where one needs udev, the others would only keep it waiting.
+    is_ahead = network_is_ours and not any(mounts.values())
+    restore.put_drop_in(
+        "device", "kup-restoring.conf", render("restoring-device.conf", RESTORE_TIMEOUT=record["RESTORE_TIMEOUT"])
+    )
     for checkpoint in checkpoints:
         for name, text in checkpoint.services().items():
             pages.put(name, text)
         needed = mounts.get(checkpoint.unit.name, [])
         _restored(restore, checkpoint, record["RESTORE_TIMEOUT"], needed)
         _keep(f"{directory}/systemd", checkpoint.unit)
-        if network_is_ours and not needed and _on_root(os.path.dirname(checkpoint.directory)):
+        if is_ahead and _on_root(os.path.dirname(checkpoint.directory)):
             _ahead(_Folder(f"{directory}/ahead"), checkpoint.unit.name, others)
     for name, text in filter_services.drop_ins().items():
         restore.put_drop_in(name, filter_services.DROP_IN, text)

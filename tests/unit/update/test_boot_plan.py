@@ -97,6 +97,7 @@ def test_all_files_of_a_plan(write):
         *(f"restore/{name}.service.d/zz-kup-restore.conf" for name in ("cache", "store")),
         "restore/store.service.d/zz-kup-restored-frames.conf",
         "restore/kup-crash.service.d/restoring.conf",
+        "restore/device.d/kup-restoring.conf",
         *(f"ahead/{name}.service.d/kup-ahead.conf" for name in ("cache", "store")),
         *(f"pages/kup-paged-{name}.service" for name in ("cache", "store")),
         *(
@@ -161,7 +162,13 @@ def test_a_unit_waits_for_its_file_systems_and_not_ahead_of_udev(write):
     needed = [line for line in lines(plan / "restore/store.service.d/zz-kup-restore.conf") if "MountsFor" in line]
     assert needed == ["RequiresMountsFor=/var/lib/kup/images/update/1-store.service /var/lib /usr /srv"]
     assert "/srv" not in (plan / "restore/cache.service.d/zz-kup-restore.conf").read_text()
-    assert os.listdir(plan / "ahead") == ["cache.service.d"]
+    # The other one would keep udev waiting, and with it this one.
+    assert not (plan / "ahead").exists()
+
+
+def test_devices_of_fstab_are_waited_for_longer_than_a_restore_takes(write):
+    plan = write()
+    assert "JobRunningTimeoutSec=120s 90s" in lines(plan / "restore/device.d/kup-restoring.conf")
 
 
 def test_a_service_that_loads_the_filter_has_its_drop_in_before_and_after_the_end_of_the_restore(write):
