@@ -13,6 +13,7 @@
 
 #include "apply.h"
 #include "common/base.h"
+#include "hold.h"
 #include "note_files.h"
 #include "same_files.h"
 
@@ -27,7 +28,10 @@ static const char usage[] = "usage: environment apply [--only KIND]... [--run DI
 			    "       environment same-files [--images DIR] LIST\n"
 			    "  Compares the files of a list with those of now.\n"
 			    "  --images DIR  of a unit that has not run since: what was appended is from another program\n"
-			    "  Exit codes: 1 the list is broken, 3 a file differs\n";
+			    "  Exit codes: 1 the list is broken, 3 a file differs\n"
+			    "       environment hold FILE GROUP...\n"
+			    "  Leaves a process in the namespaces that it is started in, in the first control group that there is, and\n"
+			    "  writes its id to FILE.\n";
 
 static enum outcome worse(enum outcome a, enum outcome b)
 {
@@ -110,6 +114,8 @@ int main(int argc, char **argv)
 		code = note_files(argc - 2, argv + 2) ? EXIT_FAILED : EXIT_OK;
 	else if (argc > 2 && !strcmp(argv[1], "same-files"))
 		code = run_same_files(argc - 1, argv + 1);
+	else if (argc > 3 && !strcmp(argv[1], "hold"))
+		code = hold(argv[2], argv + 3) ? NODE_LACKS : ALL_DONE;
 	if (code == EXIT_USAGE)
 		fputs(usage, stderr);
 	return code;

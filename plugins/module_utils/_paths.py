@@ -17,6 +17,8 @@ MEMORY = STATE + "/memory.json"
 NUMBERS = STATE + "/numbers.json"
 CHECKS = STATE + "/checks.json"
 IMAGES = STATE + "/images"
+# How the directories begin that take the place of a restored unit's PrivateTmp= until the unit is restarted.
+PRIVATE_TMP = STATE + "/systemd-private-"
 # What a kernel on probation said before it panicked; kept until the next update.
 PANIC_LOG = STATE + "/panic.log"
 

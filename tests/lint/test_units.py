@@ -42,7 +42,7 @@ def units(monkeypatch, tmp_path):
         shutil.copytree(plan / part, folder, dirs_exist_ok=True, symlinks=True)
     for path in folder.rglob("*"):
         if path.is_file() and not path.is_symlink():
-            path.write_text(path.read_text().replace(RUNTIME, str(runtime)))
+            path.write_text(path.read_text().replace("/proc/1/root", "").replace(RUNTIME, str(runtime)))
     return folder
 
 

@@ -17,10 +17,70 @@ class Mutation:
 
 CASES = (
     Mutation(
+        "plugins/module_utils/_criu/program.py",
+        "root enters a namespace in which the application has mounted what it likes",
+        "            if not view.is_owned(namespace):\n",
+        "            if not namespace:\n",
+    ),
+    Mutation(
+        "plugins/module_utils/_criu/view.py",
+        "a namespace that the kernel does not let us judge is taken for the node's",
+        "    except PermissionError:  # it is not below the caller's own\n        return False\n",
+        "    except PermissionError:  # it is not below the caller's own\n        return True\n",
+    ),
+    Mutation(
+        "plugins/module_utils/_criu/program.py",
+        "a path of the node leads back into the unit's own view",
+        'return f"{_NODE}/root{os.path.realpath(path)}"',
+        'return f"{_NODE}/root{path}"',
+    ),
+    Mutation(
+        "plugins/module_utils/_criu/program.py",
+        "a restore in a unit's namespace starts the criu that the unit has there",
+        "program = _loaded(*(from_inside(path) for path in (loader, libraries(loader), criu)))",
+        "program = _loaded(loader, libraries(loader), criu)",
+    ),
+    Mutation(
+        "plugins/module_utils/_criu/view.py",
+        "a directory of the application is mounted where it says, with root to execute what is in it",
+        "not all(map(root_paths.is_roots_way, ways))",
+        "not any(map(root_paths.is_roots_way, ways))",
+    ),
+    Mutation(
+        "plugins/module_utils/_system/root_paths.py",
+        "a link that belongs to the application leads the way",
+        '            left = target.split("/") + left\n',
+        "",
+    ),
+    Mutation(
+        "files/node/boot/restore-unit",
+        "a unit with mounts of its own is restored without them",
+        '\tset -- restore_inside "$@"\n',
+        "",
+    ),
+    Mutation(
+        "files/node/boot/restore-unit",
+        "CRIU finds programs of the unit's own view",
+        '\tPATH=/proc/1/root/usr/local/lib/kup/inside "$nsenter"',
+        '\t"$nsenter"',
+    ),
+    Mutation(
+        "files/environment/hold.c",
+        "systemd ends the process that keeps a unit's namespaces, because it is in the unit's group",
+        " || leave_group(groups)",
+        "",
+    ),
+    Mutation(
         "plugins/module_utils/_update/boot_units.py",
         "a restore as root begins with a library that the unit's environment names",
         '_EXECUTION += r"|Environment\\w*|PassEnvironment|UnsetEnvironment|ExecSearchPath"\n',
         "",
+    ),
+    Mutation(
+        "plugins/module_utils/_environment/mounts.py",
+        "a file system that a unit may not write is mounted after the restore, and then it may",
+        "    if unit.own_mounts:\n        altered",
+        "    if not unit.own_mounts:\n        altered",
     ),
     Mutation(
         "files/environment/place.c",
@@ -685,7 +745,7 @@ CASES = (
     Mutation(
         "files/node/units/restored.conf.in",
         "a failed restore is not told at once",
-        "ExecStopPost=+/bin/sh /usr/local/lib/kup/boot/restore-failed at-once @UNIT@\n",
+        "ExecStopPost=+@ON_NODE@/bin/sh /usr/local/lib/kup/boot/restore-failed at-once @UNIT@\n",
         "",
     ),
     Mutation(

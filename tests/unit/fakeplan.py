@@ -1,11 +1,13 @@
 """A boot plan with all units that there can be, as the library writes it on a node that has little."""
 
+import os
 import pathlib
 import types
 
 from ansible_collections.kup.fleet.plugins.module_utils._engines import foam, ppp
 from ansible_collections.kup.fleet.plugins.module_utils._environment import packet_filter
 from ansible_collections.kup.fleet.plugins.module_utils._system import unit_templates
+from ansible_collections.kup.fleet.plugins.module_utils._system.processes import Process
 from ansible_collections.kup.fleet.plugins.module_utils._update import boot_plan, boot_units
 
 TEMPLATES = pathlib.Path(__file__).parents[2] / "files/node/units"
@@ -48,9 +50,12 @@ def use_templates(monkeypatch):
     monkeypatch.setattr(unit_templates, "UNIT_TEMPLATES", str(TEMPLATES))
 
 
-def unit(name, drop_ins=(), fragment="/usr/lib/systemd/system/cache.service"):
+def unit(
+    name, drop_ins=(), fragment="/usr/lib/systemd/system/cache.service", own_mounts=False, dynamic="no", private_tmp=""
+):
     properties = {"CPUWeight": "[not set]", "IOWeight": "50", "FragmentPath": fragment}
     properties |= {"NotifyAccess": "main", "StatusText": "Serving\tall\x1b"}
+    properties |= {"DynamicUser": dynamic, "PrivateTmpEx": private_tmp}
     return types.SimpleNamespace(
         name=name,
         rss=1 << 20,
@@ -60,6 +65,9 @@ def unit(name, drop_ins=(), fragment="/usr/lib/systemd/system/cache.service"):
         drop_ins=list(drop_ins),
         watchdog=3000000,
         processes=[types.SimpleNamespace(pid=4709, name=f"{name} [main]\n'x")],
+        own_mounts=own_mounts,
+        device_policy=own_mounts,
+        main=Process(os.getpid()),
     )
 
 
@@ -124,7 +132,7 @@ def write(
     monkeypatch.setattr(boot_units, "run", lambda command: types.SimpleNamespace(stdout=listed))
     checkpoints = [
         checkpoint(foam.Foam(), unit(name, **unit_values), f"/var/lib/kup/images/update/1-{name}"),
-        checkpoint(ppp.Ppp(), unit("store.service"), "/var/lib/kup/images/update/1-store.service"),
+        checkpoint(ppp.Ppp(), unit("store.service", own_mounts=True), "/var/lib/kup/images/update/1-store.service"),
     ]
     record = {"RESTORE_TIMEOUT": "120", "COMMIT_TIMEOUT": "900", "WATCH_INTERVAL": interval}
     plan = boot_plan.Plan(1, checkpoints, record, "TABLE='0x1'\n")

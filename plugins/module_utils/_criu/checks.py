@@ -65,13 +65,13 @@ def mount_namespace(process, around):
 
 @check
 def private_directory(process, around):
-    """The working directory of a process has another path outside of the unit (`PrivateTmp=`, `BindPaths=` …)."""
+    """The working directory of a process is private to its unit and ends with the boot (`PrivateTmp=`, `TemporaryFileSystem=` …)."""
     del around
     if process.directory:
         yield (
             f"its working directory {process.directory}",
-            "lies in the unit's own file system view (PrivateTmp=, BindPaths=, RootDirectory=…)",
-            "let it use a directory that has the same path outside of the unit",
+            "is in a file system that the next boot makes anew (PrivateTmp=, TemporaryFileSystem= …)",
+            "let it use a directory on a disk",
         )
 
 
@@ -192,13 +192,13 @@ def io_uring(mapping, around):
 
 @check
 def private_mapping(mapping, around):
-    """A process maps a file, such as its program, that has another path outside of the unit (`BindPaths=`, `RootImage=` …)."""
+    """A process maps a file that is private to its unit and ends with the boot (`PrivateTmp=`, `TemporaryFileSystem=` …)."""
     del around
     if mapping.private:
         yield (
             f"the mapping of {mapping.path}",
-            "lies in the unit's own file system view (BindPaths=, RootDirectory=, RootImage=…)",
-            "put the file where it has the same path outside of the unit",
+            "is in a file system that the next boot makes anew (PrivateTmp=, TemporaryFileSystem= …)",
+            "let it use a file on a disk",
         )
 
 

@@ -12,6 +12,7 @@ import re
 from .._errors import KupError, printable
 from .._files import read_lines
 from .._run import run
+from . import program
 
 #: Mark of the packets that CRIU itself sends for a locked connection (soccr/soccr.h, SOCCR_MARK).
 SOCKET_MARK = 0xC114
@@ -87,14 +88,19 @@ def dump_command(pid, directory, findings, program):
     return command + _both(findings)
 
 
-def restore_command(directory, findings, pidfile, keeps_connections):
+def restore_command(directory, findings, pidfile, keeps_connections, own_mounts):
     """Command line that brings the tree back, as a detached child, in the control group it is started in.
 
     :param keeps_connections: TCP connections live on; else they are closed.
+    :param own_mounts: the unit has a mount namespace of its own, and the command is run in the one that the next boot makes for it.
 
     Descriptor 0 must be /dev/null and descriptor 1 a stream to the journal, as systemd gives them to a service.
     """
-    command = ["/usr/sbin/criu", "restore", "--images-dir", directory, "--log-file", "restore.log", "-v2"]
+    command = ["/usr/sbin/criu", "restore"]
+    if own_mounts:
+        command = program.restore_inside()
+        directory, pidfile = program.from_inside(directory), program.from_inside(pidfile)
+    command += ["--images-dir", directory, "--log-file", "restore.log", "-v2"]
     command += ["--restore-detached", "--pidfile", pidfile, "--manage-cgroups=ignore"]
     command += ["--tcp-established" if keeps_connections else "--tcp-close"]
     for inode in sorted(set(findings.journal.values())):

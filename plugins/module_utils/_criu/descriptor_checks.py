@@ -203,12 +203,24 @@ def foreign_mount(descriptor, around):
 
 @check
 def private_file(descriptor, around):
-    """A process has a file open that other processes do not see by its path (`PrivateTmp=`, `BindPaths=` …)."""
+    """A process has a file open that is private to its unit and ends with the boot (`PrivateTmp=`, `TemporaryFileSystem=` …)."""
     del around
     if descriptor.private:
         yield (
             descriptor.text,
-            "lies in the unit's own file system view (PrivateTmp=, BindPaths=, RootDirectory=…)",
+            "is in a file system that the next boot makes anew (PrivateTmp=, TemporaryFileSystem= …)",
+            "let it use a file on a disk",
+        )
+
+
+@check
+def unseen_file(descriptor, around):
+    """A process writes to a file that has another path outside of the unit (`BindPaths=`): nobody could compare it after the boot."""
+    del around
+    if descriptor.unseen:
+        yield (
+            descriptor.text,
+            "is written to, and has another path outside of the unit, so that older memory on a newer file would not be noticed",
             "let it use a path that is the same outside of the unit",
         )
 
@@ -232,4 +244,5 @@ DESCRIPTOR_CHECKS = (
     file_in_memory,
     foreign_mount,
     private_file,
+    unseen_file,
 )

@@ -46,7 +46,7 @@ def examine(unit, carried=frozenset()):
     findings = Findings()
     own_mounts = unit.own_mounts
     if own_mounts:
-        findings.blockers += about(first_of(VIEW_CHECKS, view.look(unit.main)), unit=unit.name)
+        findings.blockers += about(first_of(VIEW_CHECKS, view.look(unit)), unit=unit.name)
     around, descriptors = seen.around(unit), seen.Descriptors(unit, carried)
     findings.blockers += about(_of_unit(unit, around), unit=unit.name)
     for process in unit.processes:
@@ -66,12 +66,13 @@ def _of_unit(unit, around):
 
 def _examine(process, own_mounts, around, descriptors, findings):
     """Blockers of one process; the rest goes to ``findings``."""
-    blockers = all_of(PROCESS_CHECKS, seen.process(process), around)
-    for mapping in seen.mappings(process, own_mounts):
+    mounts = view.Mounts(process) if own_mounts else None
+    blockers = all_of(PROCESS_CHECKS, seen.process(process, mounts), around)
+    for mapping in seen.mappings(process, mounts):
         blockers += first_of(MAPPING_CHECKS, mapping, around)
     sockets = descriptors.tables.of(process)
     findings.sockets += sockets
-    for descriptor in descriptors.of(process, sockets):
+    for descriptor in descriptors.of(process, sockets, mounts):
         blockers += first_of(DESCRIPTOR_CHECKS, descriptor, around)
         if descriptor.peer == seen.JOURNAL:
             findings.journal.setdefault(descriptor.number, descriptor.inode)

@@ -19,6 +19,7 @@ import struct
 from .._blocker import Blocked, about
 from .._errors import KupError
 from .._paths import RUNTIME
+from .._run import run
 from . import view, view_checks
 
 #: Where CRIU finds the programs that it starts in a unit's namespace, and all that are there: name → what it stands for.
@@ -30,6 +31,7 @@ PROGRAMS = {
 # The way from a unit's namespace to the node's: a process that is there as long as the node runs.
 _NODE = "/proc/1"
 
+_KERNDAT = "/run/criu.kdat"  # what CRIU has found out of the running kernel
 _PT_INTERP = 3  # elf.h
 
 
@@ -65,6 +67,9 @@ class ProgramInside(Program):
     def __init__(self, unit):
         super().__init__()
         criu = _found("criu")
+        if not os.path.exists(_KERNDAT):
+            # On the node: a unit may not see /proc/sys (ProcSubset=pid), and in its namespace CRIU finds no programs to try.
+            run([criu, "check"], check=False)
         loader = interpreter(criu)
         library = libraries(loader)
         with contextlib.ExitStack() as opened:
@@ -73,16 +78,22 @@ class ProgramInside(Program):
                 raise Blocked(
                     about(view_checks.mount_namespace_owner(view.View(owned=False, root="/")), unit=unit.name)
                 )
+            uts = f"{unit.main.path}/ns/uts"
+            # CRIU leaves alone what it shares with the tree: systemd makes this namespace again, too (ProtectHostname=).
+            host_name = [] if os.path.samefile(uts, "/proc/self/ns/uts") else [self._open(opened, uts, os.O_RDONLY)]
             places = [self._open(opened, path, os.O_PATH) for path in (loader, library, criu, INSIDE)]
             self._opened = opened.pop_all()
         there = [f"/proc/self/fd/{number}" for number in (namespace, *places)]
-        self.words = [_found("nsenter"), f"--mount={there[0]}", "--", there[1], "--inhibit-cache", "--argv0", "criu"]
-        self.words += ["--library-path", there[2], there[3]]
-        # Its plug-ins are in a directory that has none.
-        self.options = ["--no-default-config", "--libdir", there[4]]
-        self.hook = _node(f"{INSIDE}/action-script")
+        self.words = [
+            _found("nsenter"),
+            f"--mount={there[0]}",
+            *(f"--uts=/proc/self/fd/{number}" for number in host_name),
+        ]
+        self.words += ["--", *_loaded(*there[1:4])]
+        self.options = _options(there[4])
+        self.hook = from_inside(f"{INSIDE}/action-script")
         # The scripts' shell has no other word for where its library is.
-        self.environment.update(PATH=_node(INSIDE), LD_LIBRARY_PATH=_node(library))
+        self.environment.update(PATH=from_inside(INSIDE), LD_LIBRARY_PATH=from_inside(library))
 
     def _open(self, opened, path, flags):
         number = os.open(path, flags | os.O_CLOEXEC)
@@ -99,6 +110,24 @@ def of(unit):
     return ProgramInside(unit) if unit.own_mounts else Program()
 
 
+def restore_inside():
+    """The first words of a restore in a unit's namespace, up to the verb's options. No application runs there yet."""
+    criu = _found("criu")
+    loader = interpreter(criu)
+    program = _loaded(*(from_inside(path) for path in (loader, libraries(loader), criu)))
+    return [*program, "restore", *_options(from_inside(INSIDE))]
+
+
+def _loaded(loader, library, criu):
+    """Words that have this dynamic loader start this CRIU."""
+    return [loader, "--inhibit-cache", "--argv0", "criu", "--library-path", library, criu]
+
+
+def _options(inside):
+    # Its plug-ins are in a directory that has none.
+    return ["--no-default-config", "--libdir", inside]
+
+
 def scripts(template):
     """The scripts that CRIU starts in a unit's namespace: dict path → text.
 
@@ -106,15 +135,21 @@ def scripts(template):
     """
     shell = os.path.realpath("/bin/sh")
     loader = interpreter(shell)
-    values = {"LOADER": _node(loader), "LIBRARIES": _node(libraries(loader)), "SHELL": _node(shell), "NODE": _NODE}
-    values["NSENTER"] = _node("/usr/bin/nsenter")
+    values = {
+        "LOADER": from_inside(loader),
+        "LIBRARIES": from_inside(libraries(loader)),
+        "SHELL": from_inside(shell),
+        "NODE": _NODE,
+    }
+    values["NSENTER"] = from_inside("/usr/bin/nsenter")
     template = f"#!@LOADER@ @SHELL@\n{template}"
     for name, value in values.items():
         template = template.replace(f"@{name}@", value)
     return {f"{INSIDE}/{name}": template.replace("@PROGRAM@", path) for name, path in PROGRAMS.items()}
 
 
-def _node(path):
+def from_inside(path):
+    """The way to a path of the node from a unit's namespace."""
     # Without symbolic links: a link to an absolute path would lead back into the unit's own view.
     return f"{_NODE}/root{os.path.realpath(path)}"
 

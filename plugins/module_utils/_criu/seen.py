@@ -17,11 +17,10 @@ from dataclasses import dataclass
 from .._files import read_lines, read_text
 from .._system import descriptors, memory_paths, processes, sysv, unix_sockets
 from .._system.sockets import Tables
+from . import view
 
 JOURNAL = "/run/systemd/journal/stdout"
 
-# File systems whose files end with the kernel.
-_VOLATILE = ("tmpfs", "ramfs", "devtmpfs", "hugetlbfs")
 _NAMESPACES = ("pid", "net", "user")
 _ALL_NAMESPACES = (*_NAMESPACES, "mnt")
 _MOMENT = 1  # seconds
@@ -61,8 +60,7 @@ class Outsider:
 @dataclass(frozen=True)
 class Process:
     """``tracer``: its pid or empty; ``cgroup``: path; ``userfaultfd``: some memory is registered with it; ``directory``: the working
-    directory, if its path leads to another one outside of the unit; ``shared_code``: the first executable mapping, if CRIU cannot write
-    there."""
+    directory, if the next boot has not got it; ``shared_code``: the first executable mapping, if CRIU cannot write there."""
 
     pid: int
     namespaces: dict
@@ -75,8 +73,8 @@ class Process:
 
 @dataclass(frozen=True)
 class Mapping:
-    """A mapped ``path`` as in /proc/PID/maps, and the number of its ``device`` ("00:1c"); ``private``: the path leads to another
-    file outside of the unit."""
+    """A mapped ``path`` as in /proc/PID/maps, and the number of its ``device`` ("00:1c"); ``private``: the next boot has not
+    got the file."""
 
     path: str
     device: str
@@ -91,8 +89,9 @@ class Descriptor:
     ``peer`` (path, or words) of a unix socket that leads out of the unit; ``peer_user``: its user id, where it is in the unit and neither
     root nor of the same user; ``moved``: the name of one whose file has another name now; ``kind`` of any other socket;
     ``connection``: both ends of one over the loopback to the process ``holder`` of no carried unit; of files: number of the ``device``
-    of a regular one, ``external``: CRIU's name where it is on a mount that the unit does not have, ``private``: its path leads to
-    another file outside of the unit, ``unreadable``: why it cannot be looked at.
+    of a regular one, ``external``: CRIU's name where it is on a mount that the unit does not have, ``private``: the next boot has not
+    got it at its path, ``unseen``: it is written to, and its path leads elsewhere outside of the unit, ``unreadable``: why it cannot be
+    looked at.
     """
 
     number: int
@@ -107,6 +106,7 @@ class Descriptor:
     device: str = ""
     external: str = ""
     private: bool = False
+    unseen: bool = False
     unreadable: str = ""
 
     @property
@@ -150,8 +150,11 @@ def ipc_objects(unit, around):
     return [each for each in sysv.objects() if each.belongs_to(pids, users)]
 
 
-def process(one):
-    """What was seen of a `processes.Process`."""
+def process(one, mounts):
+    """What was seen of a `processes.Process`.
+
+    :param mounts: its `view.Mounts`, if its unit has mounts of its own; else None.
+    """
     # "um": registered with userfaultfd(2). CRIU leaves out the pages that have not come, and says nothing.
     userfaultfd = re.search(r"^VmFlags:.* um\b", read_text(f"{one.path}/smaps", ""), re.MULTILINE)
     return Process(
@@ -160,7 +163,7 @@ def process(one):
         tracer=one.status("TracerPid").lstrip("0"),
         cgroup=one.cgroup,
         userfaultfd=bool(userfaultfd),
-        directory=_private_directory(one),
+        directory=_private_directory(one, mounts),
         shared_code=_shared_code(read_lines(f"{one.path}/maps")),
     )
 
@@ -174,30 +177,32 @@ def _shared_code(rows):
     return first[5] if len(first) > 5 else f"at {first[0]}"
 
 
-def _private_directory(one):
+def _private_directory(one, mounts):
     try:
         path = os.readlink(f"{one.path}/cwd")
-        return "" if path.endswith(" (deleted)") or _same_file(f"{one.path}/cwd", path) else path
     except OSError:  # it has ended
         return ""
+    return path if not path.endswith(" (deleted)") and _is_lost(f"{one.path}/cwd", path, mounts) else ""
 
 
-def mappings(one, own_mounts):
-    """Each mapped path of a process, once.
+def _is_lost(link, path, mounts):
+    """Whether this path of a process, with the ``link`` in /proc to what is there, leads to something else in the next boot."""
+    return not _same_file(link, path) and not (mounts and mounts.lasting(path))
 
-    :param own_mounts: it has a mount namespace of its own: a path may lead elsewhere than on the node.
-    """
+
+def mappings(one, mounts):
+    """Each mapped path of a process, once. Parameters: see `process`."""
     rows = [line.split(maxsplit=5) for line in read_lines(f"{one.path}/maps")]
     places = {(row[5], row[3]): row[0] for row in rows if len(row) > 5}
     return [
-        Mapping(path, device, own_mounts and _is_private(f"{one.path}/map_files/{place}", path))
+        Mapping(path, device, bool(mounts) and _is_private(f"{one.path}/map_files/{place}", path, mounts))
         for (path, device), place in places.items()
     ]
 
 
-def _is_private(link, path):
+def _is_private(link, path, mounts):
     named = path.startswith("/") and not path.endswith(" (deleted)")
-    return named and os.path.exists(link) and not _same_file(link, path)
+    return named and os.path.exists(link) and _is_lost(link, path, mounts)
 
 
 def links(units):
@@ -221,23 +226,24 @@ class Descriptors:
         self._elsewhere = _held_elsewhere({each.pid for each in unit.processes})
         self._asked = set()
 
-    def of(self, one, sockets):
+    def of(self, one, sockets, mounts):
         """Yield a `Descriptor` for each of process ``one`` that may stand in the way.
 
         :param sockets: its internet sockets.
+        :param mounts: see `process`.
         """
         listed = {found.inode: found for found in sockets}
         for table in ("netlink", "packet"):
             words = (row.split() for row in read_lines(f"{one.path}/net/{table}")[1:])
             listed.update((int(row[-1]), None) for row in words if row and row[-1].isdigit())
-        mounts = {row.partition(" ")[0] for row in read_lines(f"{one.path}/mountinfo")}
+        numbers = {row.partition(" ")[0] for row in read_lines(f"{one.path}/mountinfo")}
         with descriptors.Copies(one) as copies:
             for number, target in one.descriptors():
                 with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # closed since it was listed
                     if target.startswith("socket:["):
                         found = self._socket(one, copies, number, target, listed)
                     elif target.startswith("/"):
-                        found = _file(one, number, target, mounts)
+                        found = _file(one, number, target, numbers, mounts)
                     else:
                         found = Descriptor(number, target, holder=self._elsewhere.get(target, 0))
                     if found:
@@ -288,7 +294,7 @@ class Descriptors:
         return self._later.other_end(one, found) != 0
 
 
-def _file(one, number, target, mounts):
+def _file(one, number, target, numbers, mounts):
     if target.endswith(" (deleted)") or target.startswith(("/memfd:", "/proc/")):
         return None  # CRIU carries deleted files and memfds in its images
     link = f"{one.path}/fd/{number}"
@@ -298,15 +304,18 @@ def _file(one, number, target, mounts):
         raise
     except OSError as error:  # such as a file of a dead FUSE server
         return Descriptor(number, target, unreadable=error.strerror)
-    mount = re.search(r"^mnt_id:\s*(\d+)", read_text(f"{one.path}/fdinfo/{number}", ""), re.MULTILINE)
+    information = read_text(f"{one.path}/fdinfo/{number}", "")
+    mount = re.search(r"^mnt_id:\s*(\d+)", information, re.MULTILINE)
+    writes = bool(re.search(r"^flags:\s*\d*[1-35-7]$", information, re.MULTILINE))  # octal, O_WRONLY or O_RDWR
     # Opened by systemd before it made the unit's own mounts: CRIU must be told (fdinfo is decimal, CRIU hex).
-    foreign = mount and mount.group(1) not in mounts
+    foreign = mount and mount.group(1) not in numbers
     return Descriptor(
         number,
         target,
         device=_device(os.major(status.st_dev), os.minor(status.st_dev)) if stat.S_ISREG(status.st_mode) else "",
         external=f"file[{int(mount.group(1)):x}:{status.st_ino:x}]" if foreign else "",
-        private=not foreign and not _same_file(link, target),
+        private=not foreign and _is_lost(link, target, mounts),
+        unseen=not foreign and writes and stat.S_ISREG(status.st_mode) and not _same_file(link, target),
     )
 
 
@@ -330,7 +339,7 @@ def _volatile_devices():
         # proc_pid_mountinfo(5). The kernel escapes blanks and newlines of names, and no other white space.
         before, _dash, after = row.partition(" - ")
         device = re.match(r"\d+ \d+ (\d+):(\d+) ", before)
-        if device and after.partition(" ")[0] in _VOLATILE:
+        if device and after.partition(" ")[0] in view.VOLATILE:
             found.add(_device(*map(int, device.groups())))
     return frozenset(found)
 

@@ -15,6 +15,8 @@ import re
 from dataclasses import dataclass
 
 from .._files import read_lines
+from .._paths import PRIVATE_TMP
+from .._system import filesystems, root_paths
 
 _NS_GET_USERNS = 0xB701  # linux/nsfs.h
 
@@ -33,8 +35,26 @@ _READ = (
     "/run/criu.kdat",
     "/usr/share/iproute2",
 )
-# systemd.exec(5), DynamicUser=: a user that is not the unit's own cannot pass these directories by their path.
-_DYNAMIC = re.compile(r"(/var/(lib|cache|log)|/run)/private/")
+# The settings for which systemd makes a mount namespace: exec_needs_mount_namespace() in its src/core/. DynamicUser= does it with a directory.
+_MAKES_MOUNTS = re.compile(
+    r"^\s*(Bind(ReadOnly)?Paths|DynamicUser|(No)?ExecPaths|Extension(Images|Directories)|Inaccessible(Paths|Directories)|LogNamespace|"
+    r"MountFlags|MountImages|Private(BPF|Devices|IPC|Mounts|Network|PIDs|Tmp|Users)|(IPC|Network)NamespacePath|ProcSubset|"
+    r"Protect(ControlGroups|Home|Kernel(Logs|Modules|Tunables)|Proc|System)|Read(Only|Write)(Paths|Directories)|"
+    r"Root(Directory|Image|MStack)|TemporaryFileSystem)[ \t]*=[ \t]*(?!(?i:no|n|false|f|off|0)?[ \t]*$)",
+    re.MULTILINE,
+)
+# Of these, what systemd needs to make the same mounts again does not come with the boot, or not early enough.
+_IMAGES = re.compile(
+    r"^[ \t]*(RootImage|RootDirectory|MountImages|ExtensionImages|ExtensionDirectories|JoinsNamespaceOf)[ \t]*=[ \t]*\S",
+    re.MULTILINE,
+)
+# A word of BindPaths= and BindReadOnlyPaths= as systemctl shows them: the source, and where it is mounted.
+_BIND = re.compile(r"-?(/[^:]*):(/[^:]*)(:rbind)?")
+# File systems whose files end with the kernel.
+VOLATILE = ("tmpfs", "ramfs", "devtmpfs", "hugetlbfs")
+#: Where a unit may have private directories (PrivateTmp=), and what is in the path of each of systemd's.
+TEMPORARY = ("/tmp", "/var/tmp")
+PRIVATE = "/systemd-private-"
 
 
 @dataclass(frozen=True)
@@ -42,31 +62,85 @@ class View:
     """What was seen of a unit's mount namespace.
 
     ``owned``: by the first user namespace; ``root``: of the main process, "/" is the namespace's own; ``foreign``: paths that lead
-    to something else than on the node; ``dynamic``: mounted directories of a dynamic user.
+    to something else than on the node; ``by_systemd``: the unit has a setting that makes mounts; ``images``: settings whose mounts
+    cannot be made again; ``temporary``: private directories for temporary files that have some; ``sealed``: an IPC namespace of its own,
+    whose settings CRIU could not write; ``movable``: mount points that others than root can have lead elsewhere, with content of theirs.
     """
 
     owned: bool
     root: str
     foreign: tuple = ()
-    dynamic: tuple = ()
+    by_systemd: bool = True
+    images: tuple = ()
+    temporary: tuple = ()
+    sealed: bool = False
+    movable: tuple = ()
 
 
-def look(main):
-    """`View` of the process ``main``, which has a mount namespace of its own.
+class Mounts:
+    """The mounts that a process sees."""
 
-    :raises OSError: it has ended.
+    def __init__(self, process):
+        # proc_pid_mountinfo(5): ten words at least. The kernel escapes blanks and newlines of names, and no other white space.
+        rows = (row.split(" ") for row in read_lines(f"{process.path}/mountinfo"))
+        #: (mount point, its place in the file system, type of the file system), those above others after them
+        self.rows = [
+            (filesystems.plain(row[4]), filesystems.plain(row[3]), row[row.index("-", 6) + 1])
+            for row in rows
+            if len(row) > 9
+        ]
+
+    def lasting(self, path):
+        """Whether the next boot has what is at this absolute path, once systemd has made the unit's mounts again."""
+        over = [row for row in self.rows if f"{path}/".startswith(f"{row[0].rstrip('/')}/")]
+        _point, place, kind = max(over, key=lambda row: len(row[0]), default=("", "", "tmpfs"))
+        return kind not in VOLATILE and (PRIVATE not in place or PRIVATE_TMP in place)
+
+
+def look(unit):
+    """`View` of an active `Unit`, which has a mount namespace of its own.
+
+    :raises OSError: its main process has ended.
     """
+    main, definition = unit.main, unit.definition()
     with os.fdopen(os.open(f"{main.path}/ns/mnt", os.O_RDONLY), "rb") as namespace:
         owned = is_owned(namespace.fileno())
-    # proc_pid_mountinfo(5): ten words at least. The kernel escapes blanks and newlines of names, and no other white space.
-    rows = (row.split(" ") for row in read_lines(f"{main.path}/mountinfo"))
-    mounts = [row for row in rows if len(row) > 9]
-    read = [*_READ, *sorted({row[4] for row in mounts if _LIBRARIES.match(row[4])})]
+    mounts = Mounts(main)
+    points = {point for point, _place, _kind in mounts.rows}
+    read = [*_READ, *sorted(filter(_LIBRARIES.match, points))]
     foreign = [path for path in read if not _same(f"{main.path}/root{path}", path)]
     if not _is_proc(main, mounts):
         foreign.append("/proc")
-    dynamic = [row[4] for row in mounts if _DYNAMIC.match(row[4])]
-    return View(owned, os.readlink(f"{main.path}/root"), tuple(foreign), tuple(dynamic))
+    private = [
+        point
+        for point, place, _kind in mounts.rows
+        if point in TEMPORARY and PRIVATE in place and PRIVATE_TMP not in place
+    ]
+    return View(
+        owned=owned,
+        root=os.readlink(f"{main.path}/root"),
+        foreign=tuple(foreign),
+        by_systemd=bool(_MAKES_MOUNTS.search(definition)),
+        images=tuple(sorted(set(_IMAGES.findall(definition)))),
+        temporary=tuple(path for path in private if os.listdir(f"{main.path}/root{path}")),
+        sealed=not _same(f"{main.path}/ns/ipc", "/proc/self/ns/ipc") and "/proc/sys" in points,
+        movable=tuple(_movable(unit)),
+    )
+
+
+def _movable(unit):
+    """Yield what systemd might mount elsewhere in the next boot, such as over /proc, because it follows links.
+
+    An application could put such a link there, and then root would execute what it has put into the mounted directory.
+    """
+    words = " ".join(unit.properties[name] for name in ("BindPaths", "BindReadOnlyPaths")).split()
+    binds = [bind.group(1, 2) for bind in map(_BIND.fullmatch, words) if bind]
+    yield from (word for word in words if not _BIND.fullmatch(word))  # with a blank or a colon in it
+    for source, point in binds:
+        # A directory that is mounted above it has the rest of the way.
+        ways = [point, *(above + point[len(place) :] for above, place in binds if point.startswith(f"{place}/"))]
+        if source != point and not all(map(root_paths.is_roots_way, ways)) and not root_paths.is_roots_own(source):
+            yield point
 
 
 def is_owned(namespace):
@@ -86,8 +160,8 @@ def is_owned(namespace):
 
 def _is_proc(main, mounts):
     """Whether /proc in the view is a procfs (the uppermost mount counts) of the caller's pid namespace."""
-    there = [row for row in mounts if row[4] == "/proc"]
-    if not there or there[-1][there[-1].index("-") + 1] != "proc":
+    there = [kind for point, _place, kind in mounts.rows if point == "/proc"]
+    if there[-1:] != ["proc"]:
         return False
     namespace = f"/proc/{main.pid}/ns/mnt"
     return _same(f"{main.path}/root{namespace}", namespace)

@@ -43,15 +43,64 @@ def foreign_system_files(view):
 
 
 @check
-def dynamic_user_directory(view):
-    """A unit has `DynamicUser=` with a directory of its own, such as `StateDirectory=`."""
-    for path in view.dynamic:
+def self_made_mounts(view):
+    """A unit has mounts of its own, and no setting that makes them: the next boot could not make them again."""
+    if not view.by_systemd:
         yield (
-            f"the directory {path}",
-            "is open to a dynamic user in the unit's own file system view only, which a restored unit has not",
-            "give the unit a user of its own (User=) in place of DynamicUser=",
+            "its mount namespace",
+            "was made by the program itself",
+            "let systemd make the mounts (BindPaths=, PrivateTmp= …) in the place of the program",
+        )
+
+
+@check
+def image_mounts(view):
+    """A unit has mounts of its own from images or of another unit (`RootImage=`, `ExtensionImages=`, `JoinsNamespaceOf=` …)."""
+    for setting in view.images:
+        yield f"{setting}=", "makes mounts that the early boot cannot make again", f"run the unit without {setting}="
+
+
+@check
+def movable_mount_point(view):
+    """Others than root can change where a unit's mount point leads (`BindPaths=` into a directory of the application)."""
+    for path in view.movable:
+        yield (
+            f"the mount point {path}",
+            "is in a directory that others than root may write, so a link in its place could have CRIU, as root, read what they like",
+            "have BindPaths= mount it in a directory that belongs to root",
+        )
+
+
+@check
+def temporary_files(view):
+    """A unit with `PrivateTmp=` has files in /tmp or /var/tmp: they end with the boot."""
+    for path in view.temporary:
+        yield (
+            f"its private {path}",
+            "has files, which the next boot does not have",
+            "let the unit keep them elsewhere, remove them, or run it without PrivateTmp=",
+        )
+
+
+@check
+def sealed_ipc_namespace(view):
+    """A unit with an IPC namespace of its own (`PrivateIPC=`) may not write below /proc/sys (`ProtectKernelTunables=`)."""
+    if view.sealed:
+        yield (
+            "its IPC namespace",
+            "could not be restored, because /proc/sys is read-only in the unit's own file system view",
+            "run the unit without PrivateIPC=, or without ProtectKernelTunables=",
         )
 
 
 #: The first that applies to a view tells.
-VIEW_CHECKS = (mount_namespace_owner, changed_root, foreign_system_files, dynamic_user_directory)
+VIEW_CHECKS = (
+    mount_namespace_owner,
+    changed_root,
+    foreign_system_files,
+    self_made_mounts,
+    image_mounts,
+    movable_mount_point,
+    temporary_files,
+    sealed_ipc_namespace,
+)

@@ -62,4 +62,5 @@ class DumpCheckpoint(base.Checkpoint):
         return self._dump.bytes
 
     def restore_command(self, pidfile):
-        return command.restore_command(self.directory, self.findings, pidfile, self.keeps_connections)
+        own_mounts = self.unit.own_mounts
+        return command.restore_command(self.directory, self.findings, pidfile, self.keeps_connections, own_mounts)

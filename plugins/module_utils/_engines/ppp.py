@@ -180,7 +180,9 @@ class PppCheckpoint(PageServerCheckpoint):
         self._recorded = self.server.finish(f"{first}\n")
         return first + self._recorded["objects"]
 
-    restored_templates = ("restored-frames.conf",)
+    @property
+    def restored_templates(self):
+        return ["restored-frames.conf", *(["restored-devices.conf"] if self.unit.device_policy else [])]
 
     def statistics(self):
         return {**self._recorded, "table": self.table}

@@ -60,6 +60,7 @@ class Row:
     place: str
     kind: str
     source: str
+    options: str = ""
 
 
 @dataclass(frozen=True)
@@ -78,8 +79,22 @@ class Mount:
 
 
 def of_unit(unit):
-    """Each `Mount` that the processes of a `Unit` use, but for those that every boot has before it restores."""
+    """Each `Mount` that the processes of a `Unit` use, but for those that every boot has before it restores.
+
+    With mounts of its own also those that it sees in another way than the node, such as read-only: what is mounted later would not be
+    so. Nobody has to mount these again.
+    """
     node = rows(1)
+    used = _used(unit, node)
+    judged = [_judged(row) for row in used]
+    if unit.own_mounts:
+        altered = [_judged(row) for row in _altered(rows(unit.main.pid), node) - used]
+        judged += [mount for mount in altered if mount.made and not mount.other and not mount.locked]
+    return sorted(judged, key=lambda mount: mount.place)
+
+
+def _used(unit, node):
+    """The node's mounts that the processes use."""
     by_number = {row.number: row for row in node}
     found = set()
     for process in unit.processes:
@@ -88,9 +103,25 @@ def of_unit(unit):
             if number not in by_number:
                 own = own or {row.number: row for row in rows(process.pid)}
             row = by_number.get(number) or _on_node(own.get(number), node)
-            if row and row.kind not in _WITHOUT_DISK and row.place not in _EARLY:
+            if row and _comes_late(row):
                 found.add(row)
-    return [_judged(row) for row in sorted(found, key=lambda row: row.place)]
+    return found
+
+
+def _comes_late(row):
+    return row.kind not in _WITHOUT_DISK and row.place not in _EARLY
+
+
+def _altered(own, node):
+    """The node's mounts of disks that a unit has with other options."""
+    options = {(row.device, row.root, row.place): _options(row) for row in own}
+    late = [row for row in node if row.source.startswith("/dev/") and _comes_late(row)]
+    return {row for row in late if options.get((row.device, row.root, row.place), _options(row)) != _options(row)}
+
+
+def _options(row):
+    # systemd has all of them "nosuid" with NoNewPrivileges=, which says the same of the processes.
+    return set(row.options.split(",")) - {"nosuid"}
 
 
 def locked_root():
@@ -105,13 +136,18 @@ def rows(pid):
     for line in read_lines(f"/proc/{pid}/mountinfo"):
         before, _dash, after = line.partition(" - ")
         fields, (kind, source, *_rest) = before.split(" "), after.split(" ")
-        found.append(Row(fields[0], fields[2], _plain(fields[3]), _plain(fields[4]), kind, _plain(source)))
+        found.append(
+            Row(
+                fields[0],
+                fields[2],
+                filesystems.plain(fields[3]),
+                filesystems.plain(fields[4]),
+                kind,
+                filesystems.plain(source),
+                fields[5],
+            )
+        )
     return found
-
-
-def _plain(text):
-    """A path as the kernel has it; it prints blanks and backslashes as octal numbers."""
-    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match.group(1), 8)), text)
 
 
 def _numbers(process):

@@ -126,7 +126,8 @@ class RunFiles:
             # What has been opened since. A mapping of a closed file is not looked for again.
             for process in processes.in_cgroup(unit.cgroup):
                 _of_process(process, {}, use, mapped=False)
-            steps += [plan.step("mount", unit.name, words, required) for words, required in memory.mounts(use)]
+            late = memory.mounts(use, unit.own_mounts)
+            steps += [plan.step("mount", unit.name, words, required) for words, required in late]
             for top in sorted(memory.tops(use) - taken):
                 for found in _objects(top):
                     kept[found.path] = found.status
@@ -303,10 +304,14 @@ class _Memory:
         """Those of the `Use` that end with the boot."""
         return {top for top in use.tops if self._is_tmpfs(base_of(top))}
 
-    def mounts(self, use):
-        """Yield ((base, options of tmpfs), whether the unit needs it) of each that the next boot would mount too late."""
+    def mounts(self, use, own_mounts):
+        """Yield ((base, options of tmpfs), whether the unit needs it) of each that the next boot would mount too late.
+
+        :param own_mounts: the unit has a mount namespace of its own, which may have them in another way, such as read-only.
+        """
         for base in ("/run/lock", "/tmp"):
-            if base not in self._mounted or not any(base_of(top) == base for top in self.tops(use)):
+            is_seen = own_mounts or any(base_of(top) == base for top in self.tops(use))
+            if base not in self._mounted or not self._is_tmpfs(base) or not is_seen:
                 continue
             _kind, of_mount, of_system = self._mounted[base]
             options = [word for word in of_system.split(",") if word.partition("=")[0] in ("size", "nr_inodes", "mode")]

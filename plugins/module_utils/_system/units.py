@@ -39,6 +39,12 @@ _PROPERTIES = (
     "WatchdogUSec",
     "TriggeredBy",
     "NFileDescriptorStore",
+    "DevicePolicy",
+    "DeviceAllow",
+    "BindPaths",
+    "BindReadOnlyPaths",
+    "DynamicUser",
+    "PrivateTmpEx",
 )
 
 # What format_timespan() in systemd's src/basic/time-util.c prints, in microseconds.
@@ -123,6 +129,11 @@ class Unit:
     def own_mounts(self):
         """Whether the unit has a mount namespace of its own (a sandbox)."""
         return self.main.namespace("mnt") != os.readlink("/proc/1/ns/mnt")
+
+    @property
+    def device_policy(self):
+        """Whether the unit may not open every device (DevicePolicy=, DeviceAllow=, PrivateDevices=)."""
+        return self.properties["DevicePolicy"] not in ("", "auto") or bool(self.properties["DeviceAllow"])
 
     @property
     def rss(self):

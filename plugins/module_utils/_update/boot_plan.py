@@ -46,7 +46,16 @@ import os
 import shutil
 
 from .._blocker import Blocked, about, first_of
-from .._environment import attributes, mounts, open_files, packet_filter, run_files, security_profiles, sysctls
+from .._environment import (
+    attributes,
+    mount_points,
+    mounts,
+    open_files,
+    packet_filter,
+    run_files,
+    security_profiles,
+    sysctls,
+)
 from .._environment import checks as environment_checks
 from .._environment.plan import Plans
 from .._files import as_bytes, make_directory, read_text
@@ -81,7 +90,7 @@ class Plan:
             self._put(name, text)
         self._put_filter()
         self._reach = network.Reach()
-        self._put_environment()
+        self._put_environment([checkpoint.unit for checkpoint in checkpoints])
         processes = [process for checkpoint in checkpoints for process in checkpoint.unit.processes]
         self._put("processes", "".join(f"{process.pid} {records.one_line(process.name)}\n" for process in processes))
         self._run_files = run_files.RunFiles([checkpoint.unit for checkpoint in checkpoints])
@@ -123,10 +132,11 @@ class Plan:
             if lines:
                 self._put(f"attributes-{name}", "".join(f"{line}\n" for line in lines))
 
-    def _put_environment(self):
+    def _put_environment(self, units):
         self._plans = Plans(f"{self.directory}/environment")
         settings = sysctls.collect()
         sysctls.put_plan(self._plans, settings, sysctls.drift(settings))
+        mount_points.put_plan(self._plans, units)
         self._put("overcommit", f"{settings[sysctls.OVERCOMMIT]}\n")
 
     def _put_links(self):

@@ -11,12 +11,14 @@ import re
 import shutil
 
 from .._boot import panic
+from .._criu import view
 from .._environment import filter_services
 from .._files import as_bytes, make_directory
 from .._paths import RUN
 from .._run import run
 from .._system.unit_templates import render
 from .._system.units import HEAVIEST, definition, show
+from . import private_tmp
 
 # What a unit's own text lacks while it is restored. All of it is back after the daemon-reload that ends the restore.
 # It would order the unit into the late boot, or tie it to units that come later:
@@ -35,6 +37,9 @@ _DROPPED = re.compile(rf"^\s*({_ORDERING}|{_CONDITIONS}|{_EXECUTION}|{_RESOURCES
 
 # Units that this one brings with it are still started, in their own time: nobody else may.
 _BRINGS = re.compile(r"^(\s*)(Requires|BindsTo|Upholds)(?=\s*=)")
+
+# For commands of a unit with mounts of its own: into the node's mount namespace.
+_ON_NODE = "/usr/bin/nsenter --mount=/proc/1/ns/mnt -- "
 
 _SYSINIT = "sysinit.target"
 
@@ -62,7 +67,8 @@ def write(directory, checkpoints, record, network_is_ours, mounts):
     others = _early_units()
     _early(restore, others)
     # All packets wait for the last unit: where one needs udev, the others would only keep it waiting.
-    is_ahead = network_is_ours and not any(mounts.values())
+    waits = any(mounts.values()) or any(_waits_for_tmp(each.unit) for each in checkpoints)
+    is_ahead = network_is_ours and not waits
     restore.put_drop_in(
         "device", "kup-restoring.conf", render("restoring-device.conf", RESTORE_TIMEOUT=record["RESTORE_TIMEOUT"])
     )
@@ -149,6 +155,8 @@ def _restored(folder, checkpoint, timeout, mounts):
         MOUNTS=" ".join(mounts),
         HEAVIEST=HEAVIEST,
         NOTIFY_ACCESS=unit.properties["NotifyAccess"],
+        ON_NODE=_ON_NODE if unit.own_mounts else "",
+        PRIVATE_TMP=_private_tmp(unit),
     )
     folder.put(unit.name, restored_text(unit.definition()), _SYSINIT)
     # The text above has what is in all drop-ins: the unit's own, those of its template, prefixes, type and other names.
@@ -160,6 +168,26 @@ def _restored(folder, checkpoint, timeout, mounts):
     folder.put_drop_in(unit.name, "zz-kup-restore.conf", text)
     for template in checkpoint.restored_templates:
         folder.put_drop_in(unit.name, f"zz-kup-{template}", render(template))
+    if unit.own_mounts:
+        text = render("restored-view.conf", UNIT=unit.name, DEVICE_MOUNTS=" ".join(_device_mounts(unit)))
+        folder.put_drop_in(unit.name, "zz-kup-restored-view.conf", text)
+        directories = private_tmp.provide(unit.main)
+        if directories:
+            text = render("restored-tmp.conf", DIRECTORIES=" ".join(directories))
+            folder.put_drop_in(unit.name, "zz-kup-restored-tmp.conf", text)
+
+
+def _private_tmp(unit):
+    """The setting PrivateTmp= of the restored unit. Only file systems of its own in memory (systemd 257) need nothing of the node's."""
+    disconnected = unit.own_mounts and unit.properties["PrivateTmpEx"] == "disconnected"
+    return "disconnected" if disconnected else "no"
+
+
+def _device_mounts(unit):
+    """Mount units of what a unit's private /dev has from the node's."""
+    kinds = {point: kind for point, _place, kind in view.Mounts(unit.main).rows}
+    private = kinds.get("/dev") == "tmpfs"
+    return [f"dev-{name}.mount" for name in ("hugepages", "mqueue") if private and f"/dev/{name}" in kinds]
 
 
 def restored_text(text):
@@ -184,6 +212,11 @@ def _keep(directory, unit):
 
 def _on_root(path):
     return os.stat(path).st_dev == os.stat("/").st_dev
+
+
+def _waits_for_tmp(unit):
+    """Whether systemd (before 257) has the unit wait for the node's own /tmp, and with it for udev, whatever else it is told."""
+    return unit.own_mounts and unit.properties["DynamicUser"] == "yes"
 
 
 def _ahead(folder, name, others):

@@ -15,7 +15,7 @@ from .._environment import kept
 from .._errors import KupError
 from .._paths import BOOT, CHECKS, KERNELS, MEMORY, NUMBERS, PANIC_LOG, RUN
 from .._run import run
-from . import network_lock
+from . import network_lock, private_tmp
 from . import record as records
 
 
@@ -49,6 +49,7 @@ def clean_up(record, dry=False):
     # Before the reload: drop-ins are among it.
     kept.remove()
     run(["systemctl", "daemon-reload"])
+    private_tmp.remove_unused()
     _clear_run()
     return True
 
@@ -76,6 +77,7 @@ def uninstall(record, dry=False):
     if not dry:
         for path in left:
             _remove(path)
+        private_tmp.remove_unused()
         _clear_run()  # `clean_up` refuses a failed update
         kept.remove()
     return bool(begun or cleaned or left)

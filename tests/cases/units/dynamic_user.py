@@ -2,7 +2,6 @@
 
 import os
 
-REFUSAL = "dynamic user"
 SERVICE = "DynamicUser=yes\nStateDirectory=case-dynamic-user"
 MUST = {"opened": True}
 

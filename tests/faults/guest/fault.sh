@@ -35,15 +35,15 @@ note() {
 }
 
 # look_for PART: the processes whose PART (comm: name, cmdline: command line, of which $word is a part) it is, into $pids; not this one.
-# No process for that either: some live no longer than one takes to start. CRIU in a unit's own mount namespace is started by the loader's
-# descriptor, and its name is the number of that.
+# No process for that either: some live no longer than one takes to start. CRIU in a unit's own mount namespace is started by the loader,
+# and has the name of that, or the number of its descriptor.
 look_for() {
 	local process words line
 	pids=
 	for process in /proc/[0-9]*; do
 		mapfile -d '' -t words 2>/dev/null <"$process/$1" || continue
 		line="${words[*]}"
-		if [[ $1:$line =~ ^comm:[0-9]+$'\n'$ ]]; then
+		if [[ $1:$line =~ ^comm:([0-9]+|ld-linux.*)$'\n'$ ]]; then
 			mapfile -d '' -t words 2>/dev/null <"$process/cmdline" || continue
 			[[ "${words[*]} " != *" --argv0 $word "* ]] || line=$word$'\n'
 		fi

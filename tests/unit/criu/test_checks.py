@@ -112,7 +112,7 @@ CASES = [
     ("io-uring", Case(mapping("anon_inode:[io_uring]"), mapping("[heap]"), "the mapping of an io_uring")),
     (
         "private-mapping",
-        Case(seen_mapping(private=True), seen_mapping(private=False), "the mapping of /opt/x", "BindPaths="),
+        Case(seen_mapping(private=True), seen_mapping(private=False), "the mapping of /opt/x", "PrivateTmp="),
     ),
     ("mount-namespace-owner", Case(own_view(owned=False), own_view(), "its mount namespace", "another user namespace")),
     ("changed-root", Case(own_view(root="/srv"), own_view(), "its root directory /srv", "chroot(2)")),
@@ -120,10 +120,14 @@ CASES = [
         "foreign-system-files",
         Case(own_view(foreign=("/etc",)), own_view(), "/etc in the unit's own file system view", "RootDirectory="),
     ),
+    ("self-made-mounts", Case(own_view(by_systemd=False), own_view(), "its mount namespace", "by the program itself")),
     (
-        "dynamic-user-directory",
-        Case(own_view(dynamic=("/var/lib/private/a",)), own_view(), "the directory /var/lib/private/a", "DynamicUser="),
+        "movable-mount-point",
+        Case(own_view(movable=("/home/a/x",)), own_view(), "the mount point /home/a/x", "belongs to root"),
     ),
+    ("image-mounts", Case(own_view(images=("RootImage",)), own_view(), "RootImage=", "without RootImage=")),
+    ("temporary-files", Case(own_view(temporary=("/tmp",)), own_view(), "its private /tmp", "PrivateTmp=")),
+    ("sealed-ipc-namespace", Case(own_view(sealed=True), own_view(), "its IPC namespace", "PrivateIPC=")),
     (
         "shared-pipe",
         Case(descriptor("pipe:[3]", holder=44), descriptor("pipe:[3]"), "descriptor 5 (pipe:[3])", "pid 44"),
@@ -277,6 +281,10 @@ CASES = [
             descriptor("/dev/null", external="file[1a:2]"),
             "descriptor 5 (/srv/x)",
         ),
+    ),
+    (
+        "unseen-file",
+        Case(descriptor("/data/x", unseen=True), descriptor("/data/x"), "descriptor 5 (/data/x)", "the same outside"),
     ),
     (
         "private-file",

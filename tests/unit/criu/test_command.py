@@ -6,6 +6,7 @@ import types
 import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils._criu import command as criu_command
+from ansible_collections.kup.fleet.plugins.module_utils._criu import program
 
 
 def test_the_first_error_of_criu_is_the_cause(tmp_path):
@@ -17,3 +18,30 @@ def test_the_first_error_of_criu_is_the_cause(tmp_path):
 def test_a_criu_that_could_not_even_write_its_log(monkeypatch, tmp_path, blocks, says):
     monkeypatch.setattr(os, "statvfs", lambda path: types.SimpleNamespace(f_bavail=blocks))
     assert says in criu_command.complaint(str(tmp_path), "dump", 1)
+
+
+FINDINGS = types.SimpleNamespace(journal={}, external_files={}, file_locks=False)
+
+
+def test_a_restore_on_the_node():
+    words = criu_command.restore_command("/images", FINDINGS, "/run/kup/a.pid", True, False)
+    assert words[:4] == ["/usr/sbin/criu", "restore", "--images-dir", "/images"]
+    assert words[words.index("--pidfile") + 1] == "/run/kup/a.pid"
+
+
+def test_a_restore_in_the_namespace_of_a_unit(tmp_path):
+    """All comes from the node, and no path leads through a link, which the unit's own view may have elsewhere."""
+    (tmp_path / "place").mkdir()
+    (tmp_path / "images").symlink_to(tmp_path / "place")
+    words = criu_command.restore_command(f"{tmp_path}/images", FINDINGS, "/run/kup/a.pid", True, True)
+    assert words[words.index("--images-dir") + 1] == f"/proc/1/root{tmp_path}/place"
+    assert words[words.index("--pidfile") + 1] == "/proc/1/root/run/kup/a.pid"
+    loader, libraries, criu = (
+        words[place] for place in (0, words.index("--library-path") + 1, words.index("restore") - 1)
+    )
+    assert words[1] == "--inhibit-cache"
+    for path in (loader, libraries, criu):
+        assert os.path.realpath(path[len("/proc/1/root") :]) == path[len("/proc/1/root") :]
+    assert (os.path.dirname(loader), os.path.basename(criu)) == (libraries, "criu")
+    assert words[words.index("--libdir") + 1] == f"/proc/1/root{program.INSIDE}"
+    assert "--no-default-config" in words

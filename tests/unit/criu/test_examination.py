@@ -275,10 +275,16 @@ def test_a_directory_and_a_program_that_others_do_not_see_by_their_path(start, m
     )
     assert ("private-directory", f"its working directory {tmp_path}/place") in found(unit)
     assert "private-mapping" not in dict(found(unit))
-    # The program is compared where the unit has mounts of its own.
+    # A unit with mounts of its own gets them again; what is on a disk is there then.
     monkeypatch.setattr(view, "look", lambda main: view.View(owned=True, root="/"))
     unit.own_mounts = True
-    assert ("private-mapping", f"the mapping of {tmp_path}/data") in found(unit)
+    # The program maps the file, and has it open for writing.
+    assert [code for code, _object in found(unit)] == ["unseen-file"]
+    monkeypatch.setattr(view.Mounts, "lasting", lambda self, path: str(tmp_path) not in path)
+    assert {
+        ("private-directory", f"its working directory {tmp_path}/place"),
+        ("private-mapping", f"the mapping of {tmp_path}/data"),
+    } < set(found(unit))
 
 
 def test_a_view_of_its_own_is_judged(start, monkeypatch):

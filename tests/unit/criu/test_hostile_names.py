@@ -86,7 +86,8 @@ def test_a_sentence_is_one_line_for_any_name():
 
 def test_mounts_of_a_view_may_have_any_name(proc):
     proc(rows(b"30 1 0:28 / /var/lib/", b" rw shared:1 - tmpfs tmpfs rw") + [b"", b"x", b"1 2 3 4 5"])
-    view.look(processes.Process(os.getpid()))
+    properties = {"BindPaths": "", "BindReadOnlyPaths": "/a: b:c : -"}
+    view.look(types.SimpleNamespace(main=processes.Process(os.getpid()), definition=str, properties=properties))
 
 
 def rows(before, after, escape=b" \t\n\\"):

@@ -39,6 +39,7 @@ def application(monkeypatch, tmp_path):
     children = []
     monkeypatch.setattr(program, "INSIDE", str(tmp_path / "inside"))
     monkeypatch.setattr(program, "_NODE", f"/proc/{os.getpid()}")
+    monkeypatch.setattr(program, "_KERNDAT", "/")
     (tmp_path / "inside").mkdir()
 
     def start(script="", *options):
@@ -128,6 +129,27 @@ def test_descriptors_are_closed(application):
 def test_a_unit_without_mounts_of_its_own_needs_none():
     with program.of(types.SimpleNamespace(own_mounts=False)) as criu:
         assert (criu.words, criu.options, criu.descriptors) == (["criu"], [], [])
+
+
+def test_what_the_kernel_can_do_is_found_out_on_the_node(application, monkeypatch, tmp_path):
+    asked = []
+    monkeypatch.setattr(program, "run", lambda command, check: asked.append(command[1:]))
+    for known in (str(tmp_path), f"{tmp_path}/none"):
+        monkeypatch.setattr(program, "_KERNDAT", known)
+        program.of(application()).close()
+    assert asked == [["check"]]
+
+
+def test_the_host_name_of_the_unit_is_shared(application):
+    with program.of(application()) as criu:
+        assert not any(word.startswith("--uts") for word in criu.words)
+    unit = application("hostname kup-test", "--uts")
+    with program.of(unit) as criu:
+        enter = criu.words[: criu.words.index("--") + 1]
+        said = subprocess.run(
+            [*enter, "/bin/hostname"], pass_fds=criu.descriptors, capture_output=True, text=True, check=True
+        )
+    assert said.stdout == "kup-test\n"
 
 
 @pytest.mark.parametrize("missing", ["criu", "nsenter"])

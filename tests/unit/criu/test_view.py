@@ -3,6 +3,7 @@
 import glob
 import os
 import subprocess
+import types
 
 import pytest
 
@@ -30,21 +31,40 @@ def inside():
         child.communicate(b"\n")
 
 
-def test_a_plain_sandbox(inside):
+@pytest.fixture
+def look():
+    """Look at a unit with this main process and text."""
+
+    def look(main, text="[Service]\nPrivateTmp=yes\n", bind=""):
+        properties = {"BindPaths": bind, "BindReadOnlyPaths": ""}
+        return view.look(types.SimpleNamespace(main=main, definition=lambda: text, properties=properties))
+
+    return look
+
+
+def test_a_plain_sandbox(look, inside):
     script = "mount -t tmpfs none /mnt; mount --bind /etc /etc; mount -o remount,bind,ro /etc; mount -t proc proc /proc"
     script += "; mount -t tmpfs none /usr/lib/systemd"
-    assert view.look(inside(script)) == view.View(owned=True, root="/")
+    assert look(inside(script)) == view.View(owned=True, root="/")
 
 
-def test_a_namespace_of_an_unprivileged_application(inside):
-    assert not view.look(inside("", "--user", "--map-root-user")).owned
+def test_a_namespace_of_an_unprivileged_application(look, inside):
+    assert not look(inside("", "--user", "--map-root-user")).owned
 
 
-def test_what_is_not_the_nodes_own(inside, tmp_path):
+def test_a_namespace_whose_owner_the_kernel_does_not_tell(monkeypatch):
+    def refused(*words):
+        raise PermissionError
+
+    monkeypatch.setattr(view.fcntl, "ioctl", refused)
+    assert not view.is_owned(0)
+
+
+def test_what_is_not_the_nodes_own(look, inside, tmp_path):
     (tmp_path / "preload").touch()
     (libc,) = glob.glob("/usr/lib/*-linux-gnu/libc.so.6")
     script = "mount -t tmpfs none /etc; : >/etc/ld.so.preload; mount -t tmpfs none /run"
-    seen_there = view.look(inside(f"{script}; mount --bind {tmp_path}/preload {libc}")).foreign
+    seen_there = look(inside(f"{script}; mount --bind {tmp_path}/preload {libc}")).foreign
     assert {"/etc", "/etc/ld.so.preload", "/run", libc} <= set(seen_there)
     assert "/proc" not in seen_there
 
@@ -58,26 +78,106 @@ def test_what_is_not_the_nodes_own(inside, tmp_path):
         "mount -t tmpfs none /proc; ln -s /proc/1 /proc/1",
     ],
 )
-def test_a_false_proc(inside, script):
-    assert view.look(inside(f"{script}; :")).foreign == ("/proc",)
+def test_a_false_proc(look, inside, script):
+    assert look(inside(f"{script}; :")).foreign == ("/proc",)
 
 
-def test_a_proc_of_another_pid_namespace(inside):
+def test_a_proc_of_another_pid_namespace(look, inside):
     outer = inside("", "--pid", "--fork", "--mount-proc")
     (child,) = read_text(f"{outer.path}/task/{outer.pid}/children").split()
-    assert view.look(Process(int(child))).foreign == ("/proc",)
+    assert look(Process(int(child))).foreign == ("/proc",)
 
 
-def test_a_changed_root(tmp_path, inside):
+def test_a_changed_root(look, tmp_path, inside):
     root = tmp_path / "root"
     root.mkdir()
     script = f"mount --bind / {root}; mount --rbind /proc {root}/proc; exec chroot {root} sh -c 'echo ready; read -r _'"
-    assert view.look(inside(script)).root == str(root)
+    assert look(inside(script)).root == str(root)
 
 
-def test_directories_of_a_dynamic_user(inside, tmp_path):
-    script = "mkdir -p /var/lib/private/kup-test; mount --bind /var/lib/private/kup-test /var/lib/private/kup-test"
-    try:
-        assert view.look(inside(script)).dynamic == ("/var/lib/private/kup-test",)
-    finally:
-        os.rmdir("/var/lib/private/kup-test")
+@pytest.mark.parametrize(
+    ("text", "by_systemd", "images"),
+    [
+        ("[Service]\nExecStart=/bin/a\n", False, ()),
+        ("[Service]\n ProtectSystem = full\n", True, ()),
+        (
+            "[Service]\nDynamicUser=yes\nRootImage=\nExtensionImages=/a\nJoinsNamespaceOf=b\n",
+            True,
+            ("ExtensionImages", "JoinsNamespaceOf"),
+        ),
+        ("[Service]\n#PrivateTmp=yes\nNotPrivateTmp=yes\n", False, ()),
+        ("[Service]\nProtectSystem=no \nPrivateTmp=FALSE\nBindPaths=\nProtectHome=0\n", False, ()),
+        ("[Service]\nStateDirectory=a\nProtectHostname=yes\nLoadCredential=a\nExecSearchPath=/a\n", False, ()),
+        ("[Service]\nBindPaths=/none\n", True, ()),
+        ("[Service]\nReadOnlyPaths=/a\nProtectSystem=no\n", True, ()),
+    ],
+)
+def test_who_made_the_mounts(look, inside, text, by_systemd, images):
+    found = look(inside(), text)
+    assert (found.by_systemd, found.images) == (by_systemd, images)
+
+
+def test_private_temporary_files(look, inside, tmp_path, monkeypatch):
+    (tmp_path / "systemd-private-1/tmp").mkdir(parents=True)
+    script = f"mount --bind {tmp_path}/systemd-private-1/tmp /var/tmp"
+    assert look(inside(script)).temporary == ()
+    (tmp_path / "systemd-private-1/tmp/a").touch()
+    assert look(inside(script)).temporary == ("/var/tmp",)
+    # Those of a boot plan come with the boot; and what another file system has is none of systemd's.
+    monkeypatch.setattr(view, "PRIVATE_TMP", f"{tmp_path}/systemd-private-")
+    assert look(inside(script)).temporary == ()
+    assert look(inside("mount -t tmpfs none /var/tmp; : >/var/tmp/a")).temporary == ()
+
+
+def test_an_ipc_namespace_whose_settings_cannot_be_written(look, inside):
+    script = "mount --bind /proc/sys /proc/sys"
+    assert look(inside(script, "--ipc")).sealed
+    assert not look(inside(script)).sealed
+    assert not look(inside("", "--ipc")).sealed
+
+
+@pytest.mark.parametrize(
+    ("path", "lasting"),
+    [
+        ("/srv/data/a", True),
+        ("/srv/data", True),
+        ("/srv/database", False),
+        ("/tmp/a", False),
+        ("/srv/data/memory/a", False),
+        ("/srv/data/memory/disk/a", True),
+        ("/var/tmp/a", True),
+        ("/srv/a b/c", False),
+    ],
+)
+def test_what_the_next_boot_has(tmp_path, path, lasting):
+    rows = (
+        "1 0 0:1 / / rw - tmpfs none rw",
+        "2 1 8:1 /place /srv/data rw master:1 - ext4 /dev/sda rw",
+        "3 1 8:1 /tmp/systemd-private-1-a.service-x/tmp /tmp rw - ext4 /dev/sda rw",
+        "6 1 8:1 /var/lib/kup/systemd-private-x/var-tmp /var/tmp rw - ext4 /dev/sda rw",
+        "4 2 0:2 / /srv/data/memory rw shared:2 - tmpfs none rw",
+        "7 1 0:3 / /srv/a\\040b rw - tmpfs none rw",
+        "5 4 8:1 / /srv/data/memory/disk rw - ext4 /dev/sda rw",
+    )
+    (tmp_path / "mountinfo").write_text("\n".join(rows) + "\n")
+    assert view.Mounts(types.SimpleNamespace(path=str(tmp_path))).lasting(path) is lasting
+
+
+@pytest.mark.parametrize(
+    ("bind", "movable"),
+    [
+        ("{theirs}:/opt/x:rbind", ()),
+        ("-/usr:{theirs}/x", ()),
+        ("{theirs}/x:{theirs}/x", ()),
+        ("/usr:/opt/x {theirs}:{theirs}/x:rbind", ("{theirs}/x",)),
+        ("-{theirs}/none:{theirs}/y", ("{theirs}/y",)),
+        ("/usr:/opt/a b", ("b",)),
+        ("{theirs}:/opt/x:rbind {theirs}:/opt/x/y", ("/opt/x/y",)),
+        ("/usr:/opt/x {theirs}:/opt/x/lib", ()),
+    ],
+)
+def test_mount_points_that_the_application_can_have_lead_elsewhere(look, inside, tmp_path, bind, movable):
+    (tmp_path / "theirs").mkdir()
+    os.chown(tmp_path / "theirs", 1, 1)
+    found = look(inside(), bind=bind.format(theirs=tmp_path / "theirs")).movable
+    assert found == tuple(path.format(theirs=tmp_path / "theirs") for path in movable)

@@ -20,7 +20,10 @@ NODE = """22 1 8:1 / / rw - ext4 /dev/sda1 rw
 OWN = """40 1 8:1 / / rw - ext4 /dev/sda1 rw
 41 40 8:17 /sub/x /data rw - ext4 /dev/sdb1 rw
 42 40 0:60 / /tmp rw - tmpfs tmpfs rw
-43 40 8:17 / /srv rw - ext4 /dev/sdb1 rw
+43 40 8:17 / /srv rw,nosuid - ext4 /dev/sdb1 rw
+44 40 8:33 /d /srv/a\\040b ro - xfs /dev/sdc1 rw
+45 40 8:49 / /usr ro - ext4 /dev/sdd1 rw
+46 40 0:20 / /proc ro - proc proc rw
 """
 
 
@@ -42,7 +45,7 @@ def unit(monkeypatch):
         monkeypatch.setattr(mounts, "_other", lambda row: "")
         monkeypatch.setattr(mounts, "_locked", lambda source: "")
         processes = [types.SimpleNamespace(pid=100 + index) for index in range(len(numbers))]
-        return types.SimpleNamespace(processes=processes)
+        return types.SimpleNamespace(processes=processes, main=processes[0], own_mounts=min(numbers[0]) >= "40")
 
     return made
 
@@ -60,8 +63,17 @@ def test_the_file_systems_of_all_processes_are_found_once(unit):
 
 
 def test_a_unit_with_mounts_of_its_own_needs_those_of_the_node_below_them(unit):
-    assert places(unit(["40", "41", "42"])) == ["/opt/sub"]
-    assert places(unit(["43"])) == ["/srv"]
+    assert places(unit(["40", "41", "42"])) == ["/opt/sub", "/srv/a b"]
+    assert places(unit(["43"])) == ["/srv", "/srv/a b"]
+
+
+@pytest.mark.parametrize("lacks", [{"made": False}, {"other": "/dev/x"}, {"locked": "x"}])
+def test_a_file_system_that_a_unit_may_not_write_is_waited_for_where_it_comes(unit, monkeypatch, lacks):
+    """Mounted later, it would be writable; nobody has to mount one that the unit does not use."""
+    one = unit(["40"])
+    assert places(one) == ["/srv/a b"]
+    monkeypatch.setattr(mounts, "_judged", lambda row: mount(place=row.place, **lacks))
+    assert places(one) == []
 
 
 def test_a_process_uses_what_it_has_open_mapped_and_stands_in(tmp_path):

@@ -64,7 +64,7 @@ def unit(base, monkeypatch):
     monkeypatch.setattr(run_files, "show", lambda name, *properties: {"PIDFile": "", "RuntimeDirectory": ""})
     monkeypatch.setattr(run_files.processes, "in_cgroup", lambda path: [Process(process.pid)])
     monkeypatch.setattr(run_files.tmpfiles, "configuration", lambda: [])
-    yield types.SimpleNamespace(name="a.service", cgroup="/a", processes=[Process(process.pid)])
+    yield types.SimpleNamespace(name="a.service", cgroup="/a", processes=[Process(process.pid)], own_mounts=False)
     process.kill()
     process.communicate()
 
@@ -233,4 +233,7 @@ def test_which_bases_are_in_memory(monkeypatch, rows, memory, mounts):
     use = run_files.Use(needed={"/run/a", "/tmp/c"}, tops={"/run/a", "/run/lock/b", "/tmp/c"})
     found = run_files._Memory()
     assert found.tops(use) == memory
-    assert list(found.mounts(use)) == mounts
+    assert list(found.mounts(use, False)) == mounts
+    # A unit with mounts of its own sees all of them, whatever it uses.
+    assert list(found.mounts(run_files.Use(), True)) == [(words, False) for words, _required in mounts]
+    assert list(found.mounts(run_files.Use(), False)) == []

@@ -1,6 +1,7 @@
 """boot/restore-unit: the start of a unit that is restored, and the moment at which packets flow."""
 
 import signal
+import subprocess
 
 import pytest
 from fakenode import NEW, OLD, OTHER, UNIT
@@ -378,3 +379,35 @@ def test_what_is_left_different_is_kept_and_costs_no_restore(node, code):
     assert made.read(f"run/kup/{UNIT}.differences") == "odd\n"
     assert made.marked(f"{UNIT}.restored")
     assert made.events()[-1] == "open"
+
+
+@pytest.mark.parametrize(
+    ("known", "asked"), [("proc/{}/root/proc/sys/kernel/x", False), ("run/criu.kdat", False), ("run/other", True)]
+)
+def test_criu_runs_in_the_namespaces_that_were_kept(node, known, asked):
+    made = node()
+    made.fake("criu")
+    holder = subprocess.Popen(["sleep", "60"])
+    made.write(f"proc/{holder.pid}/ns/mnt", "mounts\n")
+    made.write(f"proc/{holder.pid}/ns/uts", "host name\n")
+    made.write(f"run/kup/{UNIT}.view", f"{holder.pid}\n")
+    made.write(known.format(holder.pid))
+    made.fake("nsenter", f'read -r mounts <&3; read -r name <&4; echo "$mounts $name $PATH" >{made.root}/seen')
+    made.run("boot/restore-unit", UNIT, "criu", "restore")
+    assert holder.wait(10) == -signal.SIGTERM
+    assert made.called("nsenter") == [
+        f"nsenter --mount={made.root}/proc/self/fd/3 --uts={made.root}/proc/self/fd/4 -- criu restore"
+    ]
+    assert made.read("seen") == f"mounts host name {made.root}/proc/1/root/usr/local/lib/kup/inside\n"
+    # What the kernel can do CRIU finds out on the node where it could not in the unit's view.
+    assert made.called("criu") == ["criu check"] * asked
+    assert made.marked(f"{UNIT}.restored")
+
+
+def test_without_the_namespaces_of_the_unit_nothing_is_restored(node):
+    made = node()
+    made.fake("criu")
+    made.write(f"run/kup/{UNIT}.view", "\n")
+    made.run("boot/restore-unit", UNIT, "criu", "restore", code=2)
+    assert not made.called("criu")
+    assert not made.marked(f"{UNIT}.restored")

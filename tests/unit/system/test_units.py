@@ -35,6 +35,16 @@ def test_without_such_a_file_nothing_is_done(tmp_path, unit):
 
 
 @pytest.mark.parametrize(
+    ("policy", "allowed", "limited"),
+    [("auto", "", False), ("", "", False), ("closed", "", True), ("auto", "/dev/fuse rw", True)],
+)
+def test_a_device_policy(unit, policy, allowed, limited):
+    found, _switch = unit
+    found.properties = {"DevicePolicy": policy, "DeviceAllow": allowed}
+    assert found.device_policy is limited
+
+
+@pytest.mark.parametrize(
     ("names", "says"),
     [
         ([], "is empty on this node"),

@@ -96,6 +96,8 @@ def test_all_files_of_a_plan(write):
         ),
         *(f"restore/{name}.service.d/zz-kup-restore.conf" for name in ("cache", "store")),
         "restore/store.service.d/zz-kup-restored-frames.conf",
+        "restore/store.service.d/zz-kup-restored-view.conf",
+        "restore/store.service.d/zz-kup-restored-devices.conf",
         "restore/kup-crash.service.d/restoring.conf",
         "restore/device.d/kup-restoring.conf",
         *(f"ahead/{name}.service.d/kup-ahead.conf" for name in ("cache", "store")),
@@ -220,6 +222,56 @@ def test_the_restore_takes_the_place_of_the_start(write):
     assert "Wants=kup-paged-cache.service" in text
     assert "MemoryMax=infinity" in text
     assert "CPUWeight=10000" in text
+
+
+def test_a_unit_with_mounts_of_its_own_gets_them_again(write):
+    folder = write(own_mounts=True) / "restore/cache.service.d"
+    text = lines(folder / "zz-kup-restore.conf")
+    on_node = "/usr/bin/nsenter --mount=/proc/1/ns/mnt -- /bin/sh /usr/local/lib/kup/boot"
+    start = next(line for line in text if line.startswith("ExecStart="))
+    assert start.startswith(f"ExecStart=+{on_node}/restore-unit cache.service /proc/1/root/")
+    assert f"ExecStopPost=+{on_node}/restore-failed at-once cache.service" in text
+    assert [line for line in text if line.startswith("Private")] == ["PrivateTmp=no"]
+    kept = lines(folder / "zz-kup-restored-view.conf")
+    assert kept[4].startswith(
+        "ExecStartPre=!/proc/1/root/usr/local/lib/kup/environment hold /proc/1/root/run/kup/cache.service.view "
+    )
+    assert "CapabilityBoundingSet=~" in kept
+    assert not (folder / "zz-kup-restored-tmp.conf").exists()
+
+
+@pytest.mark.parametrize(("dev", "mounts"), [("tmpfs", "dev-hugepages.mount dev-mqueue.mount"), ("devtmpfs", "")])
+def test_a_private_dev_has_what_is_mounted_in_the_nodes(write, monkeypatch, dev, mounts):
+    rows = [
+        ("/", "/", "ext4"),
+        ("/dev", "/", "devtmpfs"),
+        ("/dev/mqueue", "/", "mqueue"),
+        ("/dev/hugepages", "/", "x"),
+        ("/dev", "/", dev),
+    ]
+    monkeypatch.setattr(boot_units.view, "Mounts", lambda process: types.SimpleNamespace(rows=rows))
+    text = lines(write(own_mounts=True) / "restore/cache.service.d/zz-kup-restored-view.conf")
+    assert [f"Wants={mounts}", f"After={mounts}"] == text[1:3]
+
+
+def test_private_temporary_directories_are_those_of_the_plan(write, monkeypatch):
+    monkeypatch.setattr(boot_units.private_tmp, "provide", lambda main: ["/a/tmp:/tmp", "/a/var-tmp:/var/tmp"])
+    text = lines(write(own_mounts=True) / "restore/cache.service.d/zz-kup-restored-tmp.conf")
+    assert text == ["[Service]", "BindPaths=/a/tmp:/tmp /a/var-tmp:/var/tmp"]
+
+
+@pytest.mark.parametrize(("own_mounts", "expected"), [(True, "disconnected"), (False, "no")])
+def test_temporary_directories_in_memory_are_made_anew(write, own_mounts, expected):
+    plan = write(own_mounts=own_mounts, private_tmp="disconnected")
+    assert f"PrivateTmp={expected}" in lines(plan / "restore/cache.service.d/zz-kup-restore.conf")
+
+
+@pytest.mark.parametrize(
+    ("dynamic", "own_mounts", "ahead"), [("yes", True, False), ("yes", False, True), ("no", True, True)]
+)
+def test_a_restore_that_waits_for_the_nodes_tmp_is_not_ahead(write, dynamic, own_mounts, ahead):
+    plan = write(own_mounts=own_mounts, dynamic=dynamic)
+    assert (plan / "ahead/cache.service.d").exists() is ahead
 
 
 def hidden(plan):
