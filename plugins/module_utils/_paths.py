@@ -24,6 +24,8 @@ PANIC_LOG = STATE + "/panic.log"
 
 # Installed by the role kup_checkpoint: this library and the shell beside it.
 RUNTIME = "/usr/local/lib/kup"
+# Programs for one architecture, which are there beside what `_update.runtime` installs.
+PROGRAMS = ("paged", "environment", "fingerprint")
 UNIT_TEMPLATES = RUNTIME + "/units"
 GENERATOR = "/etc/systemd/system-generators/kup"
 

@@ -12,15 +12,13 @@ import subprocess
 import tempfile
 
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
-
-#: Each is in the folder of its name in ``files``, as its sources are.
-PROGRAMS = ("paged", "environment", "fingerprint")
+from ansible_collections.kup.fleet.plugins.module_utils._paths import PROGRAMS
 
 _TOOLS = ("make", "gcc")
 
 
 def paths(files):
-    """Where the programs are: dict name → path.
+    """Where the programs are, each in the folder of its name, as its sources are: dict name → path.
 
     :param files: the folder files of the collection.
     """

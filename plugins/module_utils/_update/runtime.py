@@ -13,12 +13,10 @@ from .._criu import program
 from .._engines import kmod
 from .._errors import KupError
 from .._files import write_file
-from .._paths import GENERATOR, RUNTIME
+from .._paths import GENERATOR, PROGRAMS, RUNTIME
 from . import record
 
 _PACKAGE = RUNTIME + "/kup"
-# Programs for one architecture: the role copies them, beside what is installed here.
-_PROGRAMS = ("paged", "environment")
 # Of files/node; systemd looks for it elsewhere.
 _GENERATOR = "boot/generator"
 # A template, of which this node gets a script for each program.
@@ -52,7 +50,7 @@ def install(wanted, dry=False):
             "An update is under way on this node; finish it, or undo it with 'ansible-playbook kup.fleet.kup_fallback', before this."
         )
     changed = [path for path, text in wanted.items() if not _same(path, text)]
-    kept = {*wanted, *(f"{RUNTIME}/{name}" for name in _PROGRAMS)} if wanted else set()
+    kept = {*wanted, *(f"{RUNTIME}/{name}" for name in PROGRAMS)} if wanted else set()
     stale = [path for path in _present() if path not in kept]
     if not dry:
         for directory in {os.path.dirname(path) for path in changed}:

@@ -3,6 +3,7 @@
 import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._paths import PROGRAMS
 from ansible_collections.kup.fleet.plugins.module_utils._update import runtime
 from ansible_collections.kup.fleet.plugins.module_utils._update.record import Record
 
@@ -61,10 +62,10 @@ def test_files_and_folders_of_an_older_layout_are_removed(node):
 
 def test_the_programs_that_the_role_has_copied_stay(node):
     runtime.install(wanted())
-    for name in ("paged", "environment"):
+    for name in PROGRAMS:
         (node / name).touch()
     assert runtime.install(wanted()) == []
-    assert installed(node) == {*LAYOUT, "paged", "environment"}
+    assert installed(node) == {*LAYOUT, *PROGRAMS}
 
 
 def test_all_of_it_goes(node):
