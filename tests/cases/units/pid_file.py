@@ -4,7 +4,6 @@ import fcntl
 import os
 import pathlib
 
-REFUSAL = "file in memory"
 PLACE = pathlib.Path("/run/case-pid-file")
 
 
