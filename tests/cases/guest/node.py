@@ -96,7 +96,7 @@ def record():
     text = RECORD.read_text(encoding="utf-8", errors="replace") if RECORD.exists() else ""
     # The early boot writes quotes also where the library does without.
     fields = {
-        key: " ".join(shlex.split(value)) for key, _, value in (line.partition("=") for line in text.splitlines())
+        key: " ".join(shlex.split(value)) for key, _sign, value in (line.partition("=") for line in text.splitlines())
     }
     return {
         "phase": fields.get("PHASE", ""),

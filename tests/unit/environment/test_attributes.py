@@ -76,7 +76,7 @@ def outside(monkeypatch):
             raise ProcessLookupError(thread)
         return processors[thread]
 
-    monkeypatch.setattr(attributes, "read_text", lambda path, default: texts.get(path, default))
+    monkeypatch.setattr(attributes, "read_text", texts.get)
     monkeypatch.setattr(attributes.os, "sched_getaffinity", read_affinity)
     return types.SimpleNamespace(texts=texts, processors=processors)
 
