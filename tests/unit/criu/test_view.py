@@ -2,7 +2,6 @@
 
 import glob
 import os
-import subprocess
 import types
 
 import pytest
@@ -12,23 +11,6 @@ from ansible_collections.kup.fleet.plugins.module_utils._files import read_text
 from ansible_collections.kup.fleet.plugins.module_utils._system.processes import Process
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to make mount namespaces")
-
-
-@pytest.fixture
-def inside():
-    """Run a shell script in a new mount namespace; returns its process, which waits after the script."""
-    children = []
-
-    def start(script="", *options):
-        words = ["unshare", "--mount", *options, "sh", "-ec", f"{script}\necho ready\nread -r _"]
-        child = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        children.append(child)
-        assert child.stdout.readline() == b"ready\n"
-        return Process(child.pid)
-
-    yield start
-    for child in children:
-        child.communicate(b"\n")
 
 
 @pytest.fixture

@@ -1,12 +1,10 @@
 """Directories for the temporary files of restored units: real mounts, as root."""
 
 import os
-import subprocess
 
 import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils._criu import view
-from ansible_collections.kup.fleet.plugins.module_utils._system.processes import Process
 from ansible_collections.kup.fleet.plugins.module_utils._update import private_tmp
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to make mounts")
@@ -22,21 +20,13 @@ def state(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def start():
+def start(inside):
     """Start a process with these directories mounted: dict mount point → directory."""
-    children = []
 
     def start(**mounts):
-        script = "".join(f"mount --bind {mounts[name]} /{name.replace('_', '/')}\n" for name in mounts)
-        words = ["unshare", "--mount", "sh", "-ec", f"{script}echo ready\nread -r _"]
-        child = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        children.append(child)
-        assert child.stdout.readline() == b"ready\n"
-        return Process(child.pid)
+        return inside("\n".join(f"mount --bind {mounts[name]} /{name.replace('_', '/')}" for name in mounts))
 
-    yield start
-    for child in children:
-        child.communicate(b"\n")
+    return start
 
 
 @pytest.fixture
