@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from .._blocker import about, all_of, first_of
 from .._files import read_lines
+from .._system import mountinfo
 from . import seen, view
 from .checks import IPC_CHECKS, MAPPING_CHECKS, PROCESS_CHECKS, scope_child
 from .descriptor_checks import DESCRIPTOR_CHECKS
@@ -66,7 +67,7 @@ def _of_unit(unit, around):
 
 def _examine(process, own_mounts, around, descriptors, findings):
     """Blockers of one process; the rest goes to ``findings``."""
-    mounts = view.Mounts(process) if own_mounts else None
+    mounts = mountinfo.of(process.path) if own_mounts else None
     blockers = all_of(PROCESS_CHECKS, seen.process(process, mounts), around)
     for mapping in seen.mappings(process, mounts):
         blockers += first_of(MAPPING_CHECKS, mapping, around)

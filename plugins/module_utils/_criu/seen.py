@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass
 
 from .._files import read_lines, read_text
-from .._system import descriptors, memory_paths, processes, sysv, unix_sockets
+from .._system import descriptors, memory_paths, mountinfo, processes, sysv, unix_sockets
 from .._system.sockets import Tables
 from . import view
 
@@ -153,7 +153,7 @@ def ipc_objects(unit, around):
 def process(one, mounts):
     """What was seen of a `processes.Process`.
 
-    :param mounts: its `view.Mounts`, if its unit has mounts of its own; else None.
+    :param mounts: what it has mounted (`mountinfo.Row`), if its unit has mounts of its own; else None.
     """
     # "um": registered with userfaultfd(2). CRIU leaves out the pages that have not come, and says nothing.
     userfaultfd = re.search(r"^VmFlags:.* um\b", read_text(f"{one.path}/smaps", ""), re.MULTILINE)
@@ -187,7 +187,7 @@ def _private_directory(one, mounts):
 
 def _is_lost(link, path, mounts):
     """Whether this path of a process, with the ``link`` in /proc to what is there, leads to something else in the next boot."""
-    return not _same_file(link, path) and not (mounts and mounts.lasting(path))
+    return not _same_file(link, path) and not (mounts and view.lasting(mounts, path))
 
 
 def mappings(one, mounts):
@@ -236,7 +236,7 @@ class Descriptors:
         for table in ("netlink", "packet"):
             words = (row.split() for row in read_lines(f"{one.path}/net/{table}")[1:])
             listed.update((int(row[-1]), None) for row in words if row and row[-1].isdigit())
-        numbers = {row.partition(" ")[0] for row in read_lines(f"{one.path}/mountinfo")}
+        numbers = {row.number for row in mountinfo.of(one.path)}
         with descriptors.Copies(one) as copies:
             for number, target in one.descriptors():
                 with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # closed since it was listed
@@ -334,14 +334,8 @@ def _device(major, minor):
 
 
 def _volatile_devices():
-    found = set()
-    for row in read_lines("/proc/1/mountinfo"):
-        # proc_pid_mountinfo(5). The kernel escapes blanks and newlines of names, and no other white space.
-        before, _dash, after = row.partition(" - ")
-        device = re.match(r"\d+ \d+ (\d+):(\d+) ", before)
-        if device and after.partition(" ")[0] in view.VOLATILE:
-            found.add(_device(*map(int, device.groups())))
-    return frozenset(found)
+    volatile = [row.device.split(":") for row in mountinfo.of("/proc/1") if row.kind in view.VOLATILE]
+    return frozenset(_device(int(major), int(minor)) for major, minor in volatile)
 
 
 def _mqueue_device():

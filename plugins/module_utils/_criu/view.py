@@ -14,9 +14,8 @@ import os
 import re
 from dataclasses import dataclass
 
-from .._files import read_lines
 from .._paths import PRIVATE_TMP
-from .._system import filesystems, root_paths
+from .._system import mountinfo, root_paths
 
 _NS_GET_USERNS = 0xB701  # linux/nsfs.h
 
@@ -77,24 +76,14 @@ class View:
     movable: tuple = ()
 
 
-class Mounts:
-    """The mounts that a process sees."""
+def lasting(mounts, path):
+    """Whether the next boot has what is at this absolute path, once systemd has made the unit's mounts again.
 
-    def __init__(self, process):
-        # proc_pid_mountinfo(5): ten words at least. The kernel escapes blanks and newlines of names, and no other white space.
-        rows = (row.split(" ") for row in read_lines(f"{process.path}/mountinfo"))
-        #: (mount point, its place in the file system, type of the file system), those above others after them
-        self.rows = [
-            (filesystems.plain(row[4]), filesystems.plain(row[3]), row[row.index("-", 6) + 1])
-            for row in rows
-            if len(row) > 9
-        ]
-
-    def lasting(self, path):
-        """Whether the next boot has what is at this absolute path, once systemd has made the unit's mounts again."""
-        over = [row for row in self.rows if f"{path}/".startswith(f"{row[0].rstrip('/')}/")]
-        _point, place, kind = max(over, key=lambda row: len(row[0]), default=("", "", "tmpfs"))
-        return kind not in VOLATILE and (PRIVATE not in place or PRIVATE_TMP in place)
+    :param mounts: `mountinfo.Row` of each that a process of the unit sees.
+    """
+    over = [row for row in mounts if f"{path}/".startswith(f"{row.place.rstrip('/')}/")]
+    row = max(over, key=lambda row: len(row.place), default=None)
+    return bool(row) and row.kind not in VOLATILE and (PRIVATE not in row.root or PRIVATE_TMP in row.root)
 
 
 def look(unit):
@@ -105,16 +94,14 @@ def look(unit):
     main, definition = unit.main, unit.definition()
     with os.fdopen(os.open(f"{main.path}/ns/mnt", os.O_RDONLY), "rb") as namespace:
         owned = is_owned(namespace.fileno())
-    mounts = Mounts(main)
-    points = {point for point, _place, _kind in mounts.rows}
+    mounts = mountinfo.of(main.path)
+    points = {row.place for row in mounts}
     read = [*_READ, *sorted(filter(_LIBRARIES.match, points))]
     foreign = [path for path in read if not _same(f"{main.path}/root{path}", path)]
     if not _is_proc(main, mounts):
         foreign.append("/proc")
     private = [
-        point
-        for point, place, _kind in mounts.rows
-        if point in TEMPORARY and PRIVATE in place and PRIVATE_TMP not in place
+        row.place for row in mounts if row.place in TEMPORARY and PRIVATE in row.root and PRIVATE_TMP not in row.root
     ]
     return View(
         owned=owned,
@@ -160,7 +147,7 @@ def is_owned(namespace):
 
 def _is_proc(main, mounts):
     """Whether /proc in the view is a procfs (the uppermost mount counts) of the caller's pid namespace."""
-    there = [kind for point, _place, kind in mounts.rows if point == "/proc"]
+    there = [row.kind for row in mounts if row.place == "/proc"]
     if there[-1:] != ["proc"]:
         return False
     namespace = f"/proc/{main.pid}/ns/mnt"

@@ -13,8 +13,7 @@ from __future__ import annotations
 import os
 import stat
 
-from .._criu import view
-from .._system import processes
+from .._system import mountinfo
 from .plan import step
 
 # The only places where files/environment makes directories.
@@ -29,8 +28,8 @@ def put_plan(plans, units):
 
 
 def _steps(unit):
-    node = {point for point, _place, _kind in view.Mounts(processes.Process("self")).rows}
-    points = {point for point, _place, _kind in view.Mounts(unit.main).rows if point.startswith(_MEMORY)} - node
+    node = {row.place for row in mountinfo.of("/proc/self")}
+    points = {row.place for row in mountinfo.of(unit.main.path) if row.place.startswith(_MEMORY)} - node
     for path in sorted({above for point in points for above in _way(point)}):
         try:
             seen = os.lstat(path)

@@ -15,7 +15,7 @@ import re
 from dataclasses import dataclass
 
 from .._files import read_lines, read_text
-from .._system import filesystems
+from .._system import filesystems, mountinfo
 
 # They come with the kernel, or hold files in memory.
 _WITHOUT_DISK = (
@@ -51,19 +51,6 @@ _CRYPTTAB = "/etc/crypttab"
 
 
 @dataclass(frozen=True)
-class Row:
-    """A line of /proc/PID/mountinfo."""
-
-    number: str
-    device: str
-    root: str
-    place: str
-    kind: str
-    source: str
-    options: str = ""
-
-
-@dataclass(frozen=True)
 class Mount:
     """A file system that has to be mounted: where, its kind and its source.
 
@@ -84,11 +71,11 @@ def of_unit(unit):
     With mounts of its own also those that it sees in another way than the node, such as read-only: what is mounted later would not be
     so. Nobody has to mount these again.
     """
-    node = rows(1)
+    node = mountinfo.of("/proc/1")
     used = _used(unit, node)
     judged = [_judged(row) for row in used]
     if unit.own_mounts:
-        altered = [_judged(row) for row in _altered(rows(unit.main.pid), node) - used]
+        altered = [_judged(row) for row in _altered(mountinfo.of(unit.main.path), node) - used]
         judged += [mount for mount in altered if mount.made and not mount.other and not mount.locked]
     return sorted(judged, key=lambda mount: mount.place)
 
@@ -101,7 +88,7 @@ def _used(unit, node):
         own = None
         for number in _numbers(process):
             if number not in by_number:
-                own = own or {row.number: row for row in rows(process.pid)}
+                own = own or {row.number: row for row in mountinfo.of(process.path)}
             row = by_number.get(number) or _on_node(own.get(number), node)
             if row and _comes_late(row):
                 found.add(row)
@@ -126,28 +113,8 @@ def _options(row):
 
 def locked_root():
     """The encrypted volume below / or /usr for which the next boot would ask for a passphrase; empty for none."""
-    names = (_locked(row.source) for row in rows(1) if row.place in _EARLY)
+    names = (_locked(row.source) for row in mountinfo.of("/proc/1") if row.place in _EARLY)
     return next(filter(None, names), "")
-
-
-def rows(pid):
-    """The mounts that a process sees, each a `Row`."""
-    found = []
-    for line in read_lines(f"/proc/{pid}/mountinfo"):
-        before, _dash, after = line.partition(" - ")
-        fields, (kind, source, *_rest) = before.split(" "), after.split(" ")
-        found.append(
-            Row(
-                fields[0],
-                fields[2],
-                filesystems.plain(fields[3]),
-                filesystems.plain(fields[4]),
-                kind,
-                filesystems.plain(source),
-                fields[5],
-            )
-        )
-    return found
 
 
 def _numbers(process):

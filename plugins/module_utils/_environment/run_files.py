@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 
 from .._errors import KupError
 from .._files import read_lines, read_text
-from .._system import processes, unix_sockets
+from .._system import mountinfo, processes, unix_sockets
 from .._system.memory_paths import BASES, base_of, top_of, travels
 from .._system.units import show
 from . import plan, tmpfiles
@@ -290,15 +290,13 @@ class _Memory:
 
     def __init__(self):
         self._mounted = {}
-        for row in read_lines("/proc/self/mountinfo"):
-            before, _dash, after = row.partition(" - ")
-            fields, words = before.split(" "), after.split(" ")
-            if len(fields) > 5 and len(words) > 2 and fields[4] in BASES:
-                self._mounted[fields[4]] = (words[0], fields[5], words[2])  # of several, the last is visible
+        for row in mountinfo.of("/proc/self"):
+            if row.place in BASES:
+                self._mounted[row.place] = row  # of several, the last is visible
 
     def _is_tmpfs(self, base):
         own = self._mounted.get(base)
-        return own[0] == "tmpfs" if own else base == "/run/lock" and self._is_tmpfs("/run")
+        return own.kind == "tmpfs" if own else base == "/run/lock" and self._is_tmpfs("/run")
 
     def tops(self, use):
         """Those of the `Use` that end with the boot."""
@@ -313,9 +311,11 @@ class _Memory:
             is_seen = own_mounts or any(base_of(top) == base for top in self.tops(use))
             if base not in self._mounted or not self._is_tmpfs(base) or not is_seen:
                 continue
-            _kind, of_mount, of_system = self._mounted[base]
-            options = [word for word in of_system.split(",") if word.partition("=")[0] in ("size", "nr_inodes", "mode")]
-            words = ["noexec"] if "noexec" in of_mount.split(",") else []
+            row = self._mounted[base]
+            options = [
+                word for word in row.of_system.split(",") if word.partition("=")[0] in ("size", "nr_inodes", "mode")
+            ]
+            words = ["noexec"] if "noexec" in row.options.split(",") else []
             yield (base, ",".join(words + options)), any(base_of(path) == base for path in use.needed)
 
 

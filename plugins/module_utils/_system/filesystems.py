@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass
 
 from .._run import run
@@ -69,8 +68,3 @@ def mount_file(place):
     """The file of the unit that mounts a file system here; empty for none."""
     name = run(["systemd-escape", "--path", "--suffix=mount", "--", place]).stdout.strip()
     return show(name, "FragmentPath")["FragmentPath"]
-
-
-def plain(text):
-    """A path of mountinfo as the kernel has it; it prints blanks and backslashes as octal numbers."""
-    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match.group(1), 8)), text)

@@ -11,11 +11,11 @@ import re
 import shutil
 
 from .._boot import panic
-from .._criu import view
 from .._environment import filter_services
 from .._files import as_bytes, make_directory
 from .._paths import RUN
 from .._run import run
+from .._system import mountinfo
 from .._system.unit_templates import render
 from .._system.units import HEAVIEST, definition, show
 from . import private_tmp
@@ -185,7 +185,7 @@ def _private_tmp(unit):
 
 def _device_mounts(unit):
     """Mount units of what a unit's private /dev has from the node's."""
-    kinds = {point: kind for point, _place, kind in view.Mounts(unit.main).rows}
+    kinds = {row.place: row.kind for row in mountinfo.of(unit.main.path)}
     private = kinds.get("/dev") == "tmpfs"
     return [f"dev-{name}.mount" for name in ("hugepages", "mqueue") if private and f"/dev/{name}" in kinds]
 

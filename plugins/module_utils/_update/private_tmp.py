@@ -20,6 +20,7 @@ import tempfile
 from .._criu import view
 from .._files import read_text
 from .._paths import PRIVATE_TMP
+from .._system import mountinfo
 
 
 def provide(main):
@@ -27,7 +28,7 @@ def provide(main):
 
     It is empty for a unit without such mounts.
     """
-    there = {point for point, place, _kind in view.Mounts(main).rows if view.PRIVATE in place}
+    there = {row.place for row in mountinfo.of(main.path) if view.PRIVATE in row.root}
     kept = {point: _kept(main, point) for point in view.TEMPORARY if point in there}
     missing = [point for point, directory in kept.items() if not directory]
     if missing:

@@ -239,8 +239,7 @@ def test_a_listener_whose_file_was_renamed_is_seen(start, tmp_path, monkeypatch,
 def test_a_file_on_a_mount_that_the_unit_does_not_have(start, monkeypatch, tmp_path):
     (tmp_path / "data").touch()
     unit = start(f"open:{tmp_path}/data")
-    read = seen.read_lines
-    monkeypatch.setattr(seen, "read_lines", lambda path: [] if path.endswith("/mountinfo") else read(path))
+    monkeypatch.setattr(seen.mountinfo, "of", lambda process: [])
     findings = examination.examine(unit)
     name, path = next(each for each in findings.external_files.items() if each[1] == f"{tmp_path}/data")
     assert name.endswith(f":{os.stat(path).st_ino:x}]")
@@ -280,7 +279,7 @@ def test_a_directory_and_a_program_that_others_do_not_see_by_their_path(start, m
     unit.own_mounts = True
     # The program maps the file, and has it open for writing.
     assert [code for code, _object in found(unit)] == ["unseen-file"]
-    monkeypatch.setattr(view.Mounts, "lasting", lambda self, path: str(tmp_path) not in path)
+    monkeypatch.setattr(view, "lasting", lambda mounts, path: str(tmp_path) not in path)
     assert {
         ("private-directory", f"its working directory {tmp_path}/place"),
         ("private-mapping", f"the mapping of {tmp_path}/data"),
@@ -304,7 +303,7 @@ def test_memory_that_is_still_to_come_is_seen(start, monkeypatch):
 
 def test_file_systems_in_memory(monkeypatch):
     rows = "21 1 0:5 / /dev rw - devtmpfs udev rw\n22 1 254:1 / / rw - ext4 /dev/vda1 rw\n23 1 0:28 / /run rw - tmpfs tmpfs rw"
-    monkeypatch.setattr(seen, "read_lines", lambda path: rows.split("\n"))
+    monkeypatch.setattr(seen.mountinfo, "read_lines", lambda path: rows.split("\n"))
     assert seen._volatile_devices() == {"00:05", "00:1c"}
 
 

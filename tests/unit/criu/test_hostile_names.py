@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.kup.fleet.plugins.module_utils import _files
 from ansible_collections.kup.fleet.plugins.module_utils._blocker import Blocker
 from ansible_collections.kup.fleet.plugins.module_utils._criu import command, examination, seen, view
-from ansible_collections.kup.fleet.plugins.module_utils._system import processes, smaps, sockets
+from ansible_collections.kup.fleet.plugins.module_utils._system import mountinfo, processes, smaps, sockets
 
 # Takes the names that it is given, one after the other, for itself and for a file that it opens and maps.
 CHILD = """
@@ -101,7 +101,7 @@ def proc(tmp_path, monkeypatch):
     def hold(lines):
         (tmp_path / "file").write_bytes(b"\n".join(lines) + b"\n")
         text = _files.read_text(str(tmp_path / "file"))
-        for module in (seen, examination, view, sockets, processes, command):
+        for module in (seen, examination, mountinfo, sockets, processes, command):
             for name, value in (("read_text", text), ("read_lines", text.split("\n"))):
                 if hasattr(module, name):
                     monkeypatch.setattr(module, name, lambda path, *rest, value=value: value)

@@ -8,6 +8,7 @@ import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils._criu import view
 from ansible_collections.kup.fleet.plugins.module_utils._files import read_text
+from ansible_collections.kup.fleet.plugins.module_utils._system import mountinfo
 from ansible_collections.kup.fleet.plugins.module_utils._system.processes import Process
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to make mount namespaces")
@@ -142,7 +143,7 @@ def test_what_the_next_boot_has(tmp_path, path, lasting):
         "5 4 8:1 / /srv/data/memory/disk rw - ext4 /dev/sda rw",
     )
     (tmp_path / "mountinfo").write_text("\n".join(rows) + "\n")
-    assert view.Mounts(types.SimpleNamespace(path=str(tmp_path))).lasting(path) is lasting
+    assert view.lasting(mountinfo.of(str(tmp_path)), path) is lasting
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,11 @@ from ansible_collections.kup.fleet.plugins.module_utils._environment.plan import
 
 
 def plan_of(tmp_path, monkeypatch, points, own_mounts=True, node=("/", "/run")):
-    rows = {"self": node, "unit": points}
+    places = {"/proc/self": node, "/proc/7": points}
     monkeypatch.setattr(
-        mount_points.view,
-        "Mounts",
-        lambda process: types.SimpleNamespace(rows=[(point, "/", "tmpfs") for point in rows[process]]),
+        mount_points.mountinfo, "of", lambda process: [types.SimpleNamespace(place=place) for place in places[process]]
     )
-    monkeypatch.setattr(mount_points.processes, "Process", lambda pid: pid)
-    unit = types.SimpleNamespace(name="a.service", main="unit", own_mounts=own_mounts)
+    unit = types.SimpleNamespace(name="a.service", main=types.SimpleNamespace(path="/proc/7"), own_mounts=own_mounts)
     mount_points.put_plan(Plans(str(tmp_path / "plans")), [unit])
     path = tmp_path / "plans/2-mount-points.plan"
     return path.read_text().splitlines()[1:] if path.exists() else None

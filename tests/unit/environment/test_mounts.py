@@ -5,7 +5,7 @@ import types
 import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils._environment import checks, mounts
-from ansible_collections.kup.fleet.plugins.module_utils._system import filesystems
+from ansible_collections.kup.fleet.plugins.module_utils._system import filesystems, mountinfo
 
 NODE = """22 1 8:1 / / rw - ext4 /dev/sda1 rw
 23 22 0:20 / /proc rw - proc proc rw
@@ -39,12 +39,14 @@ def unit(monkeypatch):
     def made(*numbers):
         tables = {1: NODE}
         tables |= {100 + index: NODE if min(used) < "40" else OWN for index, used in enumerate(numbers)}
-        monkeypatch.setattr(mounts, "read_lines", lambda path: tables[int(path.split("/")[2])].splitlines())
+        monkeypatch.setattr(mountinfo, "read_lines", lambda path: tables[int(path.split("/")[2])].splitlines())
         monkeypatch.setattr(mounts, "_numbers", lambda process: set(numbers[process.pid - 100]))
         monkeypatch.setattr(mounts.filesystems, "mounted_by_boot", lambda place: True)
         monkeypatch.setattr(mounts, "_other", lambda row: "")
         monkeypatch.setattr(mounts, "_locked", lambda source: "")
-        processes = [types.SimpleNamespace(pid=100 + index) for index in range(len(numbers))]
+        processes = [
+            types.SimpleNamespace(pid=100 + index, path=f"/proc/{100 + index}") for index in range(len(numbers))
+        ]
         return types.SimpleNamespace(processes=processes, main=processes[0], own_mounts=min(numbers[0]) >= "40")
 
     return made
@@ -95,7 +97,7 @@ def test_a_process_uses_what_it_has_open_mapped_and_stands_in(tmp_path):
 
 
 def test_the_mount_of_a_link_is_that_of_its_target():
-    by_number = {row.number: row.place for row in mounts.rows("self")}
+    by_number = {row.number: row.place for row in mountinfo.of("/proc/self")}
     assert by_number[mounts._mount_of_link("/proc/self/status")] == "/proc"
     assert mounts._mount_of_link("/nowhere") == ""
 
@@ -108,7 +110,7 @@ def test_another_device_in_the_same_place(monkeypatch, text, other):
     monkeypatch.setattr(filesystems, "mount_file", lambda place: "/run/systemd/generator/srv.mount")
     monkeypatch.setattr(mounts, "read_text", lambda path, default: f"[Mount]\n{text}")
     monkeypatch.setattr(mounts, "_block_device", lambda path: path.replace("/dev/disk/by-uuid/1", "/dev/sdb1"))
-    assert mounts._other(mounts.Row("30", "8:17", "/", "/srv", "ext4", "/dev/sdb1")) == other
+    assert mounts._other(mountinfo.Row("30", "8:17", "/", "/srv", "rw", "ext4", "/dev/sdb1", "rw")) == other
 
 
 CRYPTTAB = """# name device key options
@@ -157,7 +159,7 @@ def test_a_file_system_without_a_device_asks_for_nothing():
 
 
 def test_the_root_is_looked_at(monkeypatch):
-    monkeypatch.setattr(mounts, "read_lines", lambda path: NODE.splitlines())
+    monkeypatch.setattr(mountinfo, "read_lines", lambda path: NODE.splitlines())
     monkeypatch.setattr(mounts, "_locked", {"/dev/sdd1": "usr_crypt", "/dev/sdb1": "other"}.get)
     assert mounts.locked_root() == "usr_crypt"
 

@@ -229,7 +229,7 @@ ROWS = (
     ],
 )
 def test_which_bases_are_in_memory(monkeypatch, rows, memory, mounts):
-    monkeypatch.setattr(run_files, "read_lines", lambda path: list(rows))
+    monkeypatch.setattr(run_files.mountinfo, "read_lines", lambda path: list(rows))
     use = run_files.Use(needed={"/run/a", "/tmp/c"}, tops={"/run/a", "/run/lock/b", "/tmp/c"})
     found = run_files._Memory()
     assert found.tops(use) == memory

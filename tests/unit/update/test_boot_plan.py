@@ -242,14 +242,9 @@ def test_a_unit_with_mounts_of_its_own_gets_them_again(write):
 
 @pytest.mark.parametrize(("dev", "mounts"), [("tmpfs", "dev-hugepages.mount dev-mqueue.mount"), ("devtmpfs", "")])
 def test_a_private_dev_has_what_is_mounted_in_the_nodes(write, monkeypatch, dev, mounts):
-    rows = [
-        ("/", "/", "ext4"),
-        ("/dev", "/", "devtmpfs"),
-        ("/dev/mqueue", "/", "mqueue"),
-        ("/dev/hugepages", "/", "x"),
-        ("/dev", "/", dev),
-    ]
-    monkeypatch.setattr(boot_units.view, "Mounts", lambda process: types.SimpleNamespace(rows=rows))
+    kinds = [("/", "ext4"), ("/dev", "devtmpfs"), ("/dev/mqueue", "mqueue"), ("/dev/hugepages", "x"), ("/dev", dev)]
+    rows = [types.SimpleNamespace(root="/", place=place, kind=kind) for place, kind in kinds]
+    monkeypatch.setattr(boot_units.mountinfo, "of", lambda process: rows)
     text = lines(write(own_mounts=True) / "restore/cache.service.d/zz-kup-restored-view.conf")
     assert [f"Wants={mounts}", f"After={mounts}"] == text[1:3]
 
