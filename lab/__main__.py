@@ -65,6 +65,7 @@ def parser():
         return sub
 
     add_up_options(verb("up", verbs.up, "build the image if need be, start the nodes and wait until they answer"))
+    add_up_options(verb("build", verbs.build, "only build the image that `up` with the same options boots from"))
     verb("down", verbs.down, "end a lab and remove all of it")
     verb("show", verbs.show, "list the nodes")
     for name, function, help in (

@@ -11,9 +11,10 @@ from .command import LabError, run, say
 from .state import Lab, state_of
 
 
-def up(args):
+def _wish(args):
+    """Return the image that a lab with the options ARGS of `up` boots from, as image.ensure takes it."""
     update = defaults.UPDATES[args.release]
-    wish = {
+    return {
         "release": args.release,
         "from": args.old or update.old,
         "to": args.new or update.new,
@@ -23,6 +24,15 @@ def up(args):
         "module": args.module,
         "disk": args.disk,
     }
+
+
+def build(args):
+    host.refuse_unless_fit(args, _wish(args))
+    image.ensure(_wish(args))
+
+
+def up(args):
+    wish = _wish(args)
     host.refuse_unless_fit(args, wish)
     base, facts = image.ensure(wish)
     state = state_of(args.name)

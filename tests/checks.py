@@ -126,6 +126,16 @@ def checks(venv: Path) -> list[Check]:
         Check("unit", "environment", ("make", "-C", "files/environment", "check")),
         Check("unit", "fingerprint", ("make", "-C", "files/fingerprint", "check")),
         Check("package", "install-check", ("tests/install-check.sh",)),
+        # Done while the other checks without a node run; a lab that needs an image of its own still builds it itself.
+        Check("vm", "images", ("python", "tests/images.py")),
+        Check(
+            "vm",
+            CASES,
+            ("python", "-m", f"tests.{CASES}", "--sample", str(CASES_COUNT), "--seed", str(CASES_SEED), "--lab", CASES),
+            limit=1200,
+            undo=("python", "-m", "lab", "down", "--name", CASES),
+            nodes=1,
+        ),
         Check(
             "vm",
             FAULTS,
@@ -141,14 +151,6 @@ def checks(venv: Path) -> list[Check]:
             ),
             limit=2400,
             undo=("python", "-m", "lab", "down", "--name", FAULTS),
-            nodes=1,
-        ),
-        Check(
-            "vm",
-            CASES,
-            ("python", "-m", f"tests.{CASES}", "--sample", str(CASES_COUNT), "--seed", str(CASES_SEED), "--lab", CASES),
-            limit=1200,
-            undo=("python", "-m", "lab", "down", "--name", CASES),
             nodes=1,
         ),
         *(scenario_check(name) for name in scenarios()),
@@ -207,8 +209,8 @@ def stop_all() -> None:
 
 
 def run(check: Check) -> Outcome:
-    # Scenarios run in parallel: each line begins with its scenario.
-    prefix = f"{check.name:<11} | " if check.nodes else ""
+    # Checks run in parallel: each line begins with its check.
+    prefix = f"{check.name:<13} | "
     print(f"\n=== {check.part}: {check.name} ===", flush=True)
     check.log.parent.mkdir(parents=True, exist_ok=True)
     clock = StepClock(check.name)
@@ -265,19 +267,24 @@ def run(check: Check) -> Outcome:
 
 
 def run_all(wanted: list[Check]) -> list[Outcome]:
-    """Run the checks in turn, and scenarios of few nodes last and in parallel, with a processor for each node.
+    """Run checks without a node in parallel, then those of many nodes in turn, then those of few in parallel.
 
-    A node that shares a processor may take minutes to boot.
+    A node that shares a processor may take minutes to boot, so each has one for itself.
     """
     processors = os.cpu_count() or 1
-    # The updates, last by name, take the longest: they begin.
-    together = [check for check in reversed(wanted) if 0 < 2 * check.nodes <= processors]
-    outcomes = [run(check) for check in wanted if check not in together]
-    lanes = processors // max((check.nodes for check in together), default=1)
+    few = [check for check in wanted if 0 < 2 * check.nodes <= processors]
+    nodeless = [check for check in wanted if not check.nodes]
+    outcomes = run_together(nodeless, processors)
+    outcomes += [run(check) for check in wanted if check.nodes and check not in few]
+    return outcomes + run_together(few, processors // max((check.nodes for check in few), default=1))
+
+
+def run_together(wanted: list[Check], lanes: int) -> list[Outcome]:
+    """Run the checks in parallel, LANES at a time; those that take longest stand last in the list, and begin."""
     with ThreadPoolExecutor(lanes) as executor:
-        pending = [executor.submit(run, check) for check in together]
+        pending = [executor.submit(run, check) for check in reversed(wanted)]
         try:
-            return outcomes + [future.result() for future in pending]
+            return [future.result() for future in reversed(pending)]
         except BaseException:
             for future in pending:
                 future.cancel()
