@@ -38,7 +38,7 @@ def _verdict(status, restarted):
     if state == "aborted":
         return state, f"The switch was given up, the applications went on as before: {reason}"
     if state == "fell_back":
-        lost = f", and {', '.join(status.record.fresh_units)} lost their state" if status.record.fresh_units else ""
+        lost = f", without the state of {', '.join(status.record.fresh_units)}" if status.record.fresh_units else ""
         return state, f"The node is back on kernel {status.kernel}{lost}: {reason}"
     if state == "failed":
         return state, f"The applications lost their state: {reason}"
