@@ -7,10 +7,22 @@
 from __future__ import annotations
 
 from .._blocker import check
+from .command import LARGEST_DELETED_MIB, numbers
 
 NO_SHM = "configure it to use anonymous shared memory or files on a disk"
 _PRIVATE_IPC = "let the unit do without (ipcs shows them; ipcrm removes what is left of an earlier run)"
 IN_MEMORY = "is a file in memory, which ends with the kernel"
+
+
+def too_large(text, deleted, around):
+    """Yield what is wrong with a `seen.Deleted` file, if CRIU would not dump it (criu/files-reg.c: it counts holes before 3.18)."""
+    size = deleted.size if around.criu and numbers(around.criu) < (3, 18) else deleted.allocated
+    if size > LARGEST_DELETED_MIB << 20:
+        yield (
+            text,
+            f"is a deleted file of {size >> 20} MiB, expected at most {LARGEST_DELETED_MIB} MiB",
+            "let the application close it, or restart the unit",
+        )
 
 
 @check
@@ -175,6 +187,12 @@ def mapped_file_in_memory(mapping, around):
 
 
 @check
+def mapped_deleted_file(mapping, around):
+    """A process maps a large file that was deleted: its content would be copied while the application stands."""
+    yield from too_large(f"the mapping of {mapping.path}", mapping.deleted, around)
+
+
+@check
 def mapped_device(mapping, around):
     """A process maps memory of a device."""
     del around
@@ -203,4 +221,4 @@ def private_mapping(mapping, around):
 
 
 #: The first that applies to a mapping tells.
-MAPPING_CHECKS = (sysv_memory, mapped_file_in_memory, mapped_device, io_uring, private_mapping)
+MAPPING_CHECKS = (sysv_memory, mapped_file_in_memory, mapped_deleted_file, mapped_device, io_uring, private_mapping)

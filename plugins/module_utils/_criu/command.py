@@ -16,6 +16,8 @@ from . import program
 
 #: Mark of the packets that CRIU itself sends for a locked connection (soccr/soccr.h, SOCCR_MARK).
 SOCKET_MARK = 0xC114
+#: Size of a deleted file whose content a dump takes along, MiB. It does so while the application stands.
+LARGEST_DELETED_MIB = 64
 
 
 def numbers(version):
@@ -39,6 +41,12 @@ def version():
     if not match:
         raise KupError(f"'criu --version' said {said[:60]!r}, expected 'Version: N.N'.")
     return match.group(1)
+
+
+def processor_flags():
+    """The set of features that the kernel names for the first processor, e.g. ``amx_tile``; empty where it names none."""
+    rows = (row.partition(":") for row in read_lines("/proc/cpuinfo"))
+    return next((frozenset(value.split()) for name, _colon, value in rows if name.strip() == "flags"), frozenset())
 
 
 def check(feature=None):
@@ -80,7 +88,7 @@ def dump_command(pid, directory, findings, program):
     command = _begin(program, "dump", pid, directory)
     command += ["--log-file", "dump.log", "-v2"]
     command += ["--leave-running", "--tcp-established", "--network-lock", "nftables", "--manage-cgroups=ignore"]
-    command += ["--action-script", program.hook, "--ghost-limit", "64M", "--link-remap"]
+    command += ["--action-script", program.hook, "--ghost-limit", f"{LARGEST_DELETED_MIB}M", "--link-remap"]
     for inode in findings.journal.values():
         command += ["--external", f"unix[{inode}]"]
     for name in findings.external_files:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import socket
 
 from .._blocker import check
-from .checks import IN_MEMORY, NO_SHM
+from .checks import IN_MEMORY, NO_SHM, too_large
+from .command import numbers
 from .seen import JOURNAL
 
 # criu/files.c, dump_one_file(): the anonymous inodes that have dump operations.
@@ -47,6 +48,13 @@ def anonymous_inode(descriptor, around):
     kind, _colon, name = descriptor.target.partition(":")
     if kind == "anon_inode" and name.strip("[]") not in _ANONYMOUS:
         yield descriptor.text, "is of a kind that CRIU cannot dump", "switch that feature off"
+
+
+@check
+def pidfd(descriptor, around):
+    """A process has a pidfd open, which CRIU carries from 4.1 on."""
+    if descriptor.target == "anon_inode:[pidfd]" and around.criu and numbers(around.criu) < (4, 1):
+        yield descriptor.text, f"is a pidfd, which CRIU {around.criu} does not know", "install CRIU 4.1 or later"
 
 
 @check
@@ -194,6 +202,12 @@ def file_in_memory(descriptor, around):
 
 
 @check
+def deleted_file(descriptor, around):
+    """A process has a large file open that was deleted: its content would be copied while the application stands."""
+    yield from too_large(descriptor.text, descriptor.deleted, around)
+
+
+@check
 def foreign_mount(descriptor, around):
     """A process has a file open on a mount that the unit does not have."""
     del around
@@ -229,6 +243,7 @@ def unseen_file(descriptor, around):
 DESCRIPTOR_CHECKS = (
     shared_pipe,
     anonymous_inode,
+    pidfd,
     connected_unix_socket,
     peer_of_another_user,
     moved_unix_socket,
@@ -242,6 +257,7 @@ DESCRIPTOR_CHECKS = (
     message_queue,
     device_descriptor,
     file_in_memory,
+    deleted_file,
     foreign_mount,
     private_file,
     unseen_file,

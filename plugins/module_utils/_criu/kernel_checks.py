@@ -2,7 +2,7 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""Checks of CRIU's version with a kernel's, and of what CRIU itself says of the running one."""
+"""Checks of CRIU's version with a kernel's and with the processor, and of what CRIU itself says of the running kernel."""
 
 from __future__ import annotations
 
@@ -28,6 +28,14 @@ def criu_kernel(version, release):
                 f"{what} on kernel {release} (known since {'.'.join(map(str, since))})",
                 f"install CRIU {'.'.join(map(str, fixed_in))} or later, or choose an older kernel",
             )
+
+
+@check
+def criu_processor(version, flags):
+    """The installed CRIU has too little room for the registers of the processor."""
+    # compel's struct xsave_struct had 4096 bytes; the tiles of AMX alone are 8192.
+    if "amx_tile" in flags and numbers(version) < (3, 19):
+        yield f"CRIU {version}", "cannot dump on this processor, which has AMX", "install CRIU 3.19 or later"
 
 
 @check

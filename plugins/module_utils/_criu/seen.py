@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shutil
 import socket
 import stat
 import time
@@ -17,13 +18,16 @@ from dataclasses import dataclass
 from .._files import read_lines, read_text
 from .._system import descriptors, memory_paths, mountinfo, processes, sysv, unix_sockets
 from .._system.sockets import Tables
-from . import view
+from . import command, view
 
 JOURNAL = "/run/systemd/journal/stdout"
 
 _NAMESPACES = ("pid", "net", "user")
 _ALL_NAMESPACES = (*_NAMESPACES, "mnt")
 _MOMENT = 1  # seconds
+_DELETED = " (deleted)"
+# Memory without a name, which the kernel calls deleted files: it travels as other memory does.
+_NAMELESS = ("/memfd:", "/dev/zero (", "/anon_hugepage (", "/SYSV")
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,7 @@ class Around:
 
     ``parents``: pid → parent's pid of the unit's processes, empty if that cannot be told; ``namespaces``: kind → the host's, and
     of "mnt" the main process's; ``volatile``: device numbers ("00:1c") of file systems in memory; ``mqueue``: that of POSIX
-    message queues; ``travelling``: of file systems in memory whose files go along.
+    message queues; ``travelling``: of file systems in memory whose files go along; ``criu``: its version, empty if it is not installed.
     """
 
     main_pid: int
@@ -42,6 +46,7 @@ class Around:
     volatile: frozenset
     mqueue: str = ""
     travelling: frozenset = frozenset()
+    criu: str = ""
 
     def loses(self, path, device):
         """Whether a file with this ``path`` on this ``device`` ends with the kernel."""
@@ -72,13 +77,22 @@ class Process:
 
 
 @dataclass(frozen=True)
+class Deleted:
+    """A deleted file: its ``size``, and what is ``allocated`` of it, without holes; bytes, 0 for a file with a name."""
+
+    size: int = 0
+    allocated: int = 0
+
+
+@dataclass(frozen=True)
 class Mapping:
     """A mapped ``path`` as in /proc/PID/maps, and the number of its ``device`` ("00:1c"); ``private``: the next boot has not
-    got the file."""
+    got the file; ``deleted``: nor has it a name."""
 
     path: str
     device: str
     private: bool = False
+    deleted: Deleted = Deleted()
 
 
 @dataclass(frozen=True)
@@ -91,7 +105,7 @@ class Descriptor:
     ``connection``: both ends of one over the loopback to the process ``holder`` of no carried unit; of files: number of the ``device``
     of a regular one, ``external``: CRIU's name where it is on a mount that the unit does not have, ``private``: the next boot has not
     got it at its path, ``unseen``: it is written to, and its path leads elsewhere outside of the unit, ``unreadable``: why it cannot be
-    looked at.
+    looked at, ``deleted``: it has no name.
     """
 
     number: int
@@ -108,6 +122,7 @@ class Descriptor:
     private: bool = False
     unseen: bool = False
     unreadable: str = ""
+    deleted: Deleted = Deleted()
 
     @property
     def text(self):
@@ -122,7 +137,8 @@ def around(unit):
     host = {kind: os.readlink(f"/proc/1/ns/{kind}") for kind in (*_NAMESPACES, "ipc")}
     host["mnt"] = unit.main.namespace("mnt")
     travelling = frozenset(_device(*number) for number in memory_paths.devices())
-    return Around(unit.main_pid, unit.cgroup, parents, host, _volatile_devices(), _mqueue_device(), travelling)
+    criu = command.version() if shutil.which("criu") else ""
+    return Around(unit.main_pid, unit.cgroup, parents, host, _volatile_devices(), _mqueue_device(), travelling, criu)
 
 
 def outsiders(unit):
@@ -182,7 +198,7 @@ def _private_directory(one, mounts):
         path = os.readlink(f"{one.path}/cwd")
     except OSError:  # it has ended
         return ""
-    return path if not path.endswith(" (deleted)") and _is_lost(f"{one.path}/cwd", path, mounts) else ""
+    return path if not path.endswith(_DELETED) and _is_lost(f"{one.path}/cwd", path, mounts) else ""
 
 
 def _is_lost(link, path, mounts):
@@ -191,18 +207,34 @@ def _is_lost(link, path, mounts):
 
 
 def mappings(one, mounts):
-    """Each mapped path of a process, once. Parameters: see `process`."""
+    """Each mapped file of a process, once. Parameters: see `process`."""
     rows = [line.split(maxsplit=5) for line in read_lines(f"{one.path}/maps")]
-    places = {(row[5], row[3]): row[0] for row in rows if len(row) > 5}
+    places = {tuple(row[3:6]): row[0] for row in rows if len(row) > 5}
     return [
-        Mapping(path, device, bool(mounts) and _is_private(f"{one.path}/map_files/{place}", path, mounts))
-        for (path, device), place in places.items()
+        _mapping(path, device, f"{one.path}/map_files/{place}", mounts)
+        for (device, _inode, path), place in places.items()
     ]
 
 
+def _mapping(path, device, link, mounts):
+    if not path.endswith(_DELETED) or path.startswith(_NAMELESS):
+        return Mapping(path, device, bool(mounts) and _is_private(link, path, mounts))
+    try:
+        return Mapping(path, device, deleted=_deleted(os.stat(link)))
+    except OSError:  # unmapped since it was listed
+        return Mapping(path, device)
+
+
+def _deleted(status):
+    """`Deleted` of a file with this status that is listed as deleted."""
+    # If another name is left, CRIU makes a link.
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink:
+        return Deleted()
+    return Deleted(status.st_size, status.st_blocks * 512)
+
+
 def _is_private(link, path, mounts):
-    named = path.startswith("/") and not path.endswith(" (deleted)")
-    return named and os.path.exists(link) and _is_lost(link, path, mounts)
+    return path.startswith("/") and os.path.exists(link) and _is_lost(link, path, mounts)
 
 
 def links(units):
@@ -295,8 +327,8 @@ class Descriptors:
 
 
 def _file(one, number, target, numbers, mounts):
-    if target.endswith(" (deleted)") or target.startswith(("/memfd:", "/proc/")):
-        return None  # CRIU carries deleted files and memfds in its images
+    if target.startswith(("/memfd:", "/proc/")):
+        return None  # CRIU carries memfds in its images
     link = f"{one.path}/fd/{number}"
     try:
         status = os.stat(link)
@@ -304,6 +336,8 @@ def _file(one, number, target, numbers, mounts):
         raise
     except OSError as error:  # such as a file of a dead FUSE server
         return Descriptor(number, target, unreadable=error.strerror)
+    if target.endswith(_DELETED):
+        return Descriptor(number, target, deleted=_deleted(status))
     information = read_text(f"{one.path}/fdinfo/{number}", "")
     mount = re.search(r"^mnt_id:\s*(\d+)", information, re.MULTILINE)
     writes = bool(re.search(r"^flags:\s*\d*[1-35-7]$", information, re.MULTILINE))  # octal, O_WRONLY or O_RDWR

@@ -21,7 +21,7 @@ from .._boot import kernels as node_kernels
 from .._criu import command as criu_command
 from .._criu import examination
 from .._criu import seen as criu_seen
-from .._criu.kernel_checks import criu_check, criu_kernel
+from .._criu.kernel_checks import criu_check, criu_kernel, criu_processor
 from .._engines import registry
 from .._environment import checks as environment_checks
 from .._environment import mounts, packet_filter, run_files, security_profiles, sysctls
@@ -119,6 +119,7 @@ def _choose(engine, images, kernels, disk_checkpoint):
     """The engine for both ``kernels``, with the installed CRIU."""
     choice = _Choice(criu_command.version())
     choice.blockers += [each for kernel in kernels for each in criu_kernel(choice.criu, kernel)]
+    choice.blockers += criu_processor(choice.criu, criu_command.processor_flags())
     choice.blockers += criu_check(criu_command.check())
     try:
         choice.engine, choice.reasons = registry.choose(engine, images, kernels, disk_checkpoint, daemon=False)

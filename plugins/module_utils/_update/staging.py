@@ -14,7 +14,7 @@ import time
 from .._blocker import Blocked
 from .._boot import crash_kernel, grub, kernels, kexec, panic
 from .._criu import command
-from .._criu.kernel_checks import criu_kernel
+from .._criu.kernel_checks import criu_kernel, criu_processor
 from .._engines import registry
 from .._environment import attributes
 from .._errors import KupError
@@ -85,10 +85,11 @@ def _end_cut_off(record):
 
 
 def _check_criu(releases):
-    for kernel in releases:
-        found = criu_kernel(command.version(), kernel)
-        if found:
-            raise Blocked(found)
+    version = command.version()
+    found = [each for kernel in releases for each in criu_kernel(version, kernel)]
+    found += criu_processor(version, command.processor_flags())
+    if found:
+        raise Blocked(found)
 
 
 def _preserve(old, target, engine, initramfs):

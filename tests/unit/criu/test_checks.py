@@ -20,7 +20,9 @@ from ansible_collections.kup.fleet.plugins.module_utils._system import descripto
 
 HOST = {kind: f"{kind}:[1]" for kind in ("pid", "net", "user", "mnt")}
 UNIT = "/system.slice/a.service"
-AROUND = seen.Around(7, UNIT, {7: 1, 8: 7, 9: 8}, HOST, frozenset({"00:1c", "00:1d"}), "00:13", frozenset({"00:1d"}))
+AROUND = seen.Around(
+    7, UNIT, {7: 1, 8: 7, 9: 8}, HOST, frozenset({"00:1c", "00:1d"}), "00:13", frozenset({"00:1d"}), "4.2.1"
+)
 PROCESS = seen.Process(9, HOST, "", UNIT, False)
 
 
@@ -36,6 +38,11 @@ def seen_mapping(**fields):
     return seen.Mapping("/opt/x", "fe:01", **fields), AROUND
 
 
+def older(subject, criu):
+    """The subject of a check, on a node with this CRIU."""
+    return subject[0], dataclasses.replace(AROUND, criu=criu)
+
+
 def own_view(**fields):
     return (view.View(**{"owned": True, "root": "/", **fields}),)
 
@@ -46,6 +53,10 @@ def descriptor(target, **fields):
 
 def in_kind(*fields):
     return descriptor("socket:[9]", kind=descriptors.Kind(*fields))
+
+
+PIDFD = descriptor("anon_inode:[pidfd]")
+LARGE, HOLES = seen.Deleted(65 << 20, 65 << 20), seen.Deleted(100 << 20, 64 << 20)
 
 
 def no_queues(target):
@@ -73,6 +84,11 @@ CASES = [
     ("criu-kernel", Case(("3.17.1", "6.13"), ("3.17.1", "6.12.9+bpo-cloud-amd64"), "CRIU 3.17.1", "install CRIU 3.18")),
     ("criu-kernel", Case(("4.1.1", "7.2.12-amd64"), ("4.1.1", "6.12.117"), "CRIU 4.1.1", "kernel 7.2.12-amd64")),
     ("criu-kernel", Case(("4.1.1", "6.16.3"), ("4.1.1", "6.15.9"), "CRIU 4.1.1", "install CRIU 4.2 or later")),
+    ("criu-processor", Case(("3.18", {"amx_tile"}), ("3.19", {"amx_tile"}), "CRIU 3.18", "AMX")),
+    (
+        "criu-processor",
+        Case(("3.17.1", {"fpu", "amx_tile"}), ("3.17.1", {"fpu", "avx512f"}), "CRIU 3.17.1", "install CRIU 3.19"),
+    ),
     ("criu-check", Case(("no userns",), ("",), "'criu check'", "no userns")),
     ("outside-the-tree", Case(tree({7: 1, 9: 1}), tree({7: 1, 8: 7, 9: 8}), "the process", "main process 7")),
     # A parent between the two that is not the unit's any more; and nothing is said where parents are not known.
@@ -283,6 +299,30 @@ CASES = [
         ),
     ),
     (
+        "pidfd",
+        Case(older(PIDFD, "4.0"), older(PIDFD, "4.1"), "descriptor 5 (anon_inode:[pidfd])", "CRIU 4.0 does not know"),
+    ),
+    # Without CRIU nothing is known yet.
+    ("pidfd", Case(older(PIDFD, "3.17.1"), older(PIDFD, ""), "descriptor 5 (anon_inode:[pidfd])", "install CRIU 4.1")),
+    (
+        "deleted-file",
+        Case(
+            descriptor("/x (deleted)", deleted=LARGE),
+            descriptor("/x (deleted)", deleted=HOLES),
+            "descriptor 5 (/x (deleted))",
+            "is a deleted file of 65 MiB, expected at most 64 MiB",
+        ),
+    ),
+    (
+        "mapped-deleted-file",
+        Case(
+            older(seen_mapping(deleted=HOLES), "3.17.1"),
+            older(seen_mapping(deleted=HOLES), "3.18"),
+            "the mapping of /opt/x",
+            "is a deleted file of 100 MiB",
+        ),
+    ),
+    (
         "unseen-file",
         Case(descriptor("/data/x", unseen=True), descriptor("/data/x"), "descriptor 5 (/data/x)", "the same outside"),
     ),
@@ -304,7 +344,11 @@ def test_what_is_no_version_is_refused():
 def test_each_check_of_a_unit_is_applied():
     applied = checks.PROCESS_CHECKS + checks.MAPPING_CHECKS + descriptor_checks.DESCRIPTOR_CHECKS
     applied += (*view_checks.VIEW_CHECKS, *checks.IPC_CHECKS, checks.scope_child)
-    assert {each.code for each in applied} == {code for code, _case in CASES} - {"criu-kernel", "criu-check"}
+    assert {each.code for each in applied} == {code for code, _case in CASES} - {
+        "criu-kernel",
+        "criu-processor",
+        "criu-check",
+    }
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import types
 
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils._criu import examination, seen, view
+from ansible_collections.kup.fleet.plugins.module_utils._criu import checks, examination, seen, view
 from ansible_collections.kup.fleet.plugins.module_utils._system import processes
 from ansible_collections.kup.fleet.plugins.module_utils._system.unix_sockets import UnixSocket
 
@@ -110,6 +110,38 @@ def test_nothing_stands_in_the_way_of_a_plain_process(start, tmp_path):
     assert findings.blockers == []
     assert [each.listening for each in findings.sockets] == [True]
     assert (findings.journal, findings.external_files, findings.file_locks) == ({}, {}, False)
+
+
+def test_large_files_without_a_name_are_found(start, tmp_path, monkeypatch):
+    monkeypatch.setattr(checks, "LARGEST_DELETED_MIB", 1)
+    content = b"x" * (2 << 20)
+    for name in ("open", "map", "linked", "holes"):
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "other").hardlink_to(tmp_path / "linked")
+    with open(tmp_path / "holes", "wb") as stream:
+        stream.truncate(len(content))
+    memory = os.memfd_create("memory")
+    os.write(memory, content)
+    unit = start(
+        f"open:{tmp_path}/open",
+        f"map:{tmp_path}/map",
+        f"open:{tmp_path}/linked",
+        f"open:{tmp_path}/holes",
+        f"map:/proc/self/fd/{memory}",
+        pass_fds=[memory],
+    )
+    os.close(memory)
+    assert found(unit) == []
+    for name in ("open", "map", "linked", "holes"):
+        (tmp_path / name).unlink()
+    # A mapping of Python's has a descriptor, too.
+    texts = {(code, text.partition("/")[2].rstrip(")")) for code, text in found(unit)}
+    where = f"{tmp_path}/".lstrip("/")
+    assert texts == {
+        ("deleted-file", f"{where}open (deleted"),
+        ("deleted-file", f"{where}map (deleted"),
+        ("mapped-deleted-file", f"{where}map (deleted"),
+    }
 
 
 def test_a_lock_is_found(start, tmp_path):
