@@ -20,10 +20,15 @@
 #define PR_SET_MDWE 65
 #define PR_GET_MDWE 66
 #endif
+#ifndef PR_SET_MEMORY_MERGE
+#define PR_SET_MEMORY_MERGE 67
+#define PR_GET_MEMORY_MERGE 68
+#endif
 
-/* prctl(2): how an attribute is asked for, if the result tells it, and set. */
+/* How an attribute is asked for, if the result tells it, and set: by prctl(2), or by a system call of its own that only takes a value. */
 static const struct attribute {
 	const char *name;
+	long call;
 	uint64_t get, set;
 	/* What comes before the value when it is set. */
 	uint64_t first;
@@ -43,6 +48,12 @@ static const struct attribute {
 	  .has_first = true,
 	  .usual = PR_MCE_KILL_DEFAULT,
 	  .most = PR_MCE_KILL_DEFAULT },
+	/* Since 6.4: equal pages are merged (MemoryKSM=). */
+	{ .name = "memory-merge", .get = PR_GET_MEMORY_MERGE, .set = PR_SET_MEMORY_MERGE, .most = 1 },
+	/* A daemon below a file system: its memory allocations do not wait for it. Only told with CAP_SYS_RESOURCE. */
+	{ .name = "io-flusher", .get = PR_GET_IO_FLUSHER, .set = PR_SET_IO_FLUSHER, .most = 1 },
+	/* personality(2), such as without address space randomization for what it starts. CRIU records it, and no more. */
+	{ .name = "personality", .call = SYS_personality, .get = 0xffffffff, .most = 0xfffffffe },
 };
 
 #define ATTRIBUTES (sizeof(attributes) / sizeof(*attributes))
@@ -68,7 +79,7 @@ static int ask(struct injection *injection, const struct attribute *attribute, F
 	const uint64_t arguments[5] = { attribute->get };
 	int64_t value;
 
-	if (inject_call(injection, SYS_prctl, arguments, &value))
+	if (inject_call(injection, attribute->call ? attribute->call : SYS_prctl, arguments, &value))
 		return -1;
 	/* Negative: not known to this kernel, and so nothing that the process could have. */
 	if (value >= 0 && value != attribute->usual)
@@ -121,13 +132,15 @@ static int set_value(pid_t thread, const struct attribute *attribute, uint64_t v
 	int64_t said = 0;
 	int result;
 
-	if (attribute->has_first) {
+	if (attribute->call) {
+		arguments[0] = value;
+	} else if (attribute->has_first) {
 		arguments[1] = attribute->first;
 		arguments[2] = value;
 	}
 	if (inject_begin(&injection, thread))
 		return -1;
-	result = inject_call(&injection, SYS_prctl, arguments, &said);
+	result = inject_call(&injection, attribute->call ? attribute->call : SYS_prctl, arguments, &said);
 	if (inject_end(&injection) || result)
 		return -1;
 	if (said < 0)

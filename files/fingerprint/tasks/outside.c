@@ -7,12 +7,15 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/processes.h"
 
 /* The most that a kernel for x86 can be built for (CONFIG_NR_CPUS_RANGE_END with MAXSMP). */
 #define CPUS 8192
+/* include/uapi/linux/ioprio.h */
+#define IOPRIO_WHO_PROCESS 1
 
 /* Adds a range such as "4-7", or one number, to the set. */
 static int add_range(char *range, cpu_set_t *set, size_t size)
@@ -46,21 +49,51 @@ static int set_affinity(pid_t thread, const char *value)
 	return 0;
 }
 
+/* Writes a text into a file of the thread in /proc. */
+static int write_file(pid_t thread, const char *name, const char *text)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", thread, name);
+	CLEANUP_FD int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		return fail("Thread %d cannot get its %s of %s back: %s.", thread, name, text, strerror(errno));
+	return 0;
+}
+
 /* VALUE: bits in hexadecimal, as the file has them. */
 static int set_coredump_filter(pid_t thread, const char *value)
 {
-	char path[64], text[16];
+	char text[16];
 	size_t length = strlen(value);
 
 	if (!length || length > 8 || strspn(value, "0123456789abcdef") != length)
 		return fail("The coredump filter '%s' is broken, expected bits in hexadecimal.", value);
-	snprintf(path, sizeof(path), "/proc/%d/coredump_filter", thread);
 	snprintf(text, sizeof(text), "0x%s", value);
-	CLEANUP_FD int fd = open(path, O_WRONLY | O_CLOEXEC);
+	return write_file(thread, "coredump_filter", text);
+}
 
-	if (fd < 0 || write(fd, text, strlen(text)) < 0)
-		return fail("Process %d cannot get its coredump filter back: %s.", thread, strerror(errno));
+/* VALUE: class and level in one number (ioprio_get(2)), in decimal. */
+static int set_io_priority(pid_t thread, const char *value)
+{
+	uint64_t priority;
+
+	if (parse_number(value, UINT16_MAX, &priority))
+		return fail("The I/O priority '%s' is broken, expected a number.", value);
+	if (syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, thread, (int)priority))
+		return fail("Thread %d cannot get its I/O priority back: %s.", thread, strerror(errno));
 	return 0;
+}
+
+/* VALUE: nanoseconds, in decimal. */
+static int set_timer_slack(pid_t thread, const char *value)
+{
+	uint64_t slack;
+
+	if (parse_number(value, INT64_MAX, &slack))
+		return fail("The timer slack '%s' is broken, expected nanoseconds.", value);
+	return write_file(thread, "timerslack_ns", value);
 }
 
 static const struct {
@@ -69,6 +102,8 @@ static const struct {
 } known[] = {
 	{ "affinity", set_affinity },
 	{ "coredump-filter", set_coredump_filter },
+	{ "io-priority", set_io_priority },
+	{ "timer-slack", set_timer_slack },
 };
 
 #define KNOWN (sizeof(known) / sizeof(*known))

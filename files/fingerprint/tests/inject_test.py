@@ -69,7 +69,7 @@ def put(*lines, code=0):
         file.write("".join(f"{line}\n" for line in lines))
         file.flush()
         done = subprocess.run([PROGRAM, "set", file.name], capture_output=True, text=True, check=False)
-    assert done.returncode == code, (done.returncode, done.stderr)
+    assert code in (None, done.returncode), (done.returncode, done.stderr)
     return done.stderr
 
 
@@ -85,6 +85,20 @@ def test_attributes_are_set_and_asked_for():
     put(f"{target.pid} pdeathsig 15", f"{target.pid} mdwe 1", f"{target.pid} mce-kill 1")
     assert ask(target.pid) == [f"{target.pid} mdwe 1", f"{target.pid} mce-kill 1"]
     assert target.end() == "15 1 1"
+
+
+def test_what_the_kernel_tells_a_few_processes_only():
+    target = Target(WAIT + "print(libc.prctl(58,0,0,0,0), libc.personality(0xffffffff), libc.prctl(68,0,0,0,0))\n")
+    said = put(
+        f"{target.pid} personality {0x0040000}", f"{target.pid} io-flusher 1", f"{target.pid} memory-merge 1", code=None
+    )
+    # These two need CAP_SYS_RESOURCE (which root may lack in a container), and a kernel from 6.4 on that can merge (CONFIG_KSM).
+    given = [name for name in ("memory-merge", "io-flusher") if f"cannot get its {name} of 1 back" not in said]
+    assert sorted(ask(target.pid)) == sorted(
+        [f"{target.pid} personality {0x0040000}", *(f"{target.pid} {name} 1" for name in given)]
+    )
+    flushes, personality, _merges = target.end().split()
+    assert (flushes == "1", int(personality)) == ("io-flusher" in given, 0x0040000)
 
 
 def test_every_thread_has_a_death_signal_of_its_own():
@@ -178,15 +192,21 @@ def landlock():
 
 
 def test_what_is_set_from_outside():
-    target = Target(WAIT + "print(sorted(os.sched_getaffinity(0)), open('/proc/self/coredump_filter').read())\n")
+    target = Target(
+        WAIT
+        + "print(sorted(os.sched_getaffinity(0)), open('/proc/self/coredump_filter').read(), libc.prctl(30,0,0,0,0),\n"
+        " libc.syscall(252,1,0))\n"
+    )
     first = min(os.sched_getaffinity(0))
     # A processor that is not there is left out.
-    put(f"{target.pid} affinity {first},8000-8191", f"{target.pid} coredump-filter 0000007f")
+    put(f"{target.pid} affinity {first},8000-8191", f"{target.pid} coredump-filter 0000007f",
+        f"{target.pid} io-priority {2 << 13 | 7}", f"{target.pid} timer-slack 70000")  # fmt: skip
     for line in ("affinity", "affinity ", "affinity 3-1", "affinity 0,", "affinity -", "affinity 8192", "affinity 0-x",
-                 "coredump-filter 0x7f", "coredump-filter 123456789"):  # fmt: skip
+                 "coredump-filter 0x7f", "coredump-filter 123456789", "io-priority", "io-priority 65536", "timer-slack -1"):  # fmt: skip
         assert "broken" in put(f"{target.pid} {line}", code=1), line
     assert "cannot run on the processors" in put(f"{target.pid} affinity 8191", code=1)
-    assert target.end().split() == [f"[{first}]", "0000007f"]
+    assert "cannot get its I/O priority back" in put(f"{target.pid} io-priority 65535", code=1)
+    assert target.end().split() == [f"[{first}]", "0000007f", "70000", str(2 << 13 | 7)]
 
 
 def test_what_cannot_be_said():

@@ -10,12 +10,17 @@ Some only a process itself can tell and set. Before the freeze each process is a
 
 - ``mdwe``: no memory that is writable and executable (``MemoryDenyWriteExecute=``);
 - ``mce-kill``: whether a fault of the memory ends the process early;
+- ``memory-merge``: equal pages are merged (``MemoryKSM=``);
+- ``io-flusher``: its memory allocations do not wait for file systems;
+- ``personality``: see personality(2);
 - ``pdeathsig``: the signal at the end of its parent. CRIU would set it while the parent of the main process is CRIU, which ends right
   after the restore. So it is taken out of the images, and set when the parent is systemd.
 
 Others are read in the freeze, and set from outside:
 
 - ``affinity``: the processors that a thread may run on, where that is not all that its control group has;
+- ``io-priority``: class and level of its input and output, see ioprio_get(2);
+- ``timer-slack``: by how many nanoseconds its timers may be late;
 - ``coredump-filter``: which memory is in a core dump.
 
 Who has been put into a Landlock sandbox is asked in the same way: nobody can make that sandbox again.
@@ -24,6 +29,7 @@ Who has been put into a Landlock sandbox is asked in the same way: nobody can ma
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 
 from .._blocker import Blocked, about, all_of
@@ -36,6 +42,8 @@ from . import attribute_checks
 from .core_image import CoreImage
 
 PROGRAM = RUNTIME + "/fingerprint"
+# On x86, as the program. include/uapi/linux/ioprio.h.
+_IOPRIO_GET, _IOPRIO_WHO_PROCESS = 252, 1
 
 
 def ask(processes):
@@ -96,13 +104,38 @@ def _from_outside(processes):
     for pid, value in filters.items():
         if value and value != usual:
             yield f"{pid} coredump-filter {value}"
-    affinities = {}
-    for thread in (thread for process in processes for thread in process.threads):
-        with contextlib.suppress(OSError):  # it has ended
-            affinities[thread] = as_list(os.sched_getaffinity(thread))
-    # The unit may have a setting for all of them (CPUAffinity=), from which one of them has turned away.
-    if set(affinities.values()) - {_processors(processes[0].cgroup)} if affinities else ():
-        yield from (f"{thread} affinity {value}" for thread, value in affinities.items())
+    threads = [thread for process in processes for thread in process.threads]
+    for name, ask_for in _OF_THREADS.items():
+        found = {}
+        for thread in threads:
+            with contextlib.suppress(OSError):  # it has ended
+                found[thread] = ask_for(thread)
+        found = {thread: value for thread, value in found.items() if value}
+        # The unit may have a setting for all of them (CPUAffinity=), from which one of them has turned away.
+        if found and set(found.values()) - {_usual(name, processes[0].cgroup)}:
+            yield from (f"{thread} {name} {value}" for thread, value in found.items())
+
+
+def _affinity(thread):
+    return as_list(os.sched_getaffinity(thread))
+
+
+def _io_priority(thread):
+    found = ctypes.CDLL(None, use_errno=True).syscall(_IOPRIO_GET, _IOPRIO_WHO_PROCESS, thread)
+    if found < 0:
+        raise OSError(ctypes.get_errno(), f"ioprio_get of {thread}")
+    return str(found)
+
+
+def _timer_slack(thread):
+    return read_text(f"/proc/{thread}/timerslack_ns", "").strip()
+
+
+_OF_THREADS = {"affinity": _affinity, "io-priority": _io_priority, "timer-slack": _timer_slack}
+
+
+def _usual(name, cgroup):
+    return _processors(cgroup) if name == "affinity" else _OF_THREADS[name](1)
 
 
 def _processors(cgroup):

@@ -1,5 +1,6 @@
 """Attributes that only a process itself can tell: who is asked, what is refused, and what the next boot sets."""
 
+import os
 import types
 
 import pytest
@@ -67,18 +68,30 @@ def outside(monkeypatch):
     """What can be read from outside: texts of files, and processors by thread."""
     texts = {
         "/proc/1/coredump_filter": "00000033\n",
+        "/proc/1/timerslack_ns": "50000\n",
         "/sys/fs/cgroup/system.slice/cpuset.cpus.effective": "0-3,8\n",
     }
-    processors = {}
+    processors, priorities = {}, {1: "0"}
 
     def read_affinity(thread):
         if thread not in processors:
             raise ProcessLookupError(thread)
         return processors[thread]
 
-    monkeypatch.setattr(attributes, "read_text", texts.get)
+    def read_text(path, *default):
+        if path not in texts and not default:
+            raise ProcessLookupError(path)
+        return texts.get(path, *default)
+
+    def read_priority(thread):
+        if thread not in priorities:
+            raise ProcessLookupError(thread)
+        return priorities[thread]
+
+    monkeypatch.setattr(attributes, "read_text", read_text)
+    monkeypatch.setitem(attributes._OF_THREADS, "io-priority", read_priority)
     monkeypatch.setattr(attributes.os, "sched_getaffinity", read_affinity)
-    return types.SimpleNamespace(texts=texts, processors=processors)
+    return types.SimpleNamespace(texts=texts, processors=processors, priorities=priorities)
 
 
 def test_what_is_as_usual_has_no_line(outside):
@@ -97,8 +110,23 @@ def test_what_is_not_as_usual_has_one(outside):
     ]
 
 
+def test_threads_of_another_priority_or_slack(outside):
+    outside.priorities.update({7: "0", 8: "24576"})
+    outside.texts.update({f"/proc/{thread}/timerslack_ns": "50000\n" for thread in (7, 8)})
+    assert list(attributes._from_outside([process(7, threads=[7, 8])])) == ["7 io-priority 0", "8 io-priority 24576"]
+    outside.priorities[8] = "0"
+    outside.texts["/proc/8/timerslack_ns"] = "1\n"
+    assert list(attributes._from_outside([process(7, threads=[7, 8])])) == ["7 timer-slack 50000", "8 timer-slack 1"]
+
+
+def test_what_is_asked_of_a_thread_itself():
+    assert attributes._io_priority(os.getpid()) == "0"
+    assert int(attributes._timer_slack(os.getpid())) > 0
+    assert not list(attributes._from_outside([process(1 << 22)]))
+
+
 def test_without_a_controller_the_processors_are_those_of_systemd(outside):
-    outside.texts.clear()
+    del outside.texts["/sys/fs/cgroup/system.slice/cpuset.cpus.effective"]
     outside.processors.update({1: {0, 1}, 7: {0, 1}})
     assert not list(attributes._from_outside([process(7)]))
 
