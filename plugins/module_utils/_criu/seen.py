@@ -217,7 +217,9 @@ def mappings(one, mounts):
 
 
 def _mapping(path, device, link, mounts):
-    if not path.endswith(_DELETED) or path.startswith(_NAMELESS):
+    if path.startswith(_NAMELESS):
+        return Mapping(path, device)
+    if not path.endswith(_DELETED):
         return Mapping(path, device, bool(mounts) and _is_private(link, path, mounts))
     try:
         return Mapping(path, device, deleted=_deleted(os.stat(link)))

@@ -34,6 +34,8 @@ _GROWTH = 4
 
 _XATTRS = ("user.", "trusted.", "system.posix_acl_", "security.capability")
 _PID_FILE_BYTES = 32
+# Where pid files are looked for: /run/apache2.pid, /run/apache2/apache2.pid.
+_DEPTH = 2
 _LINKS_MAX = 40
 # proc_pid_maps(5)
 _MAPPED = re.compile(r"^\S+ \S+ \S+ \S+ [1-9]\d* +(/(?:run|dev/shm|tmp)/.*)$", re.MULTILINE)
@@ -223,26 +225,39 @@ def _of_pids_and_users(unit, found):
     pids = {str(process.pid).encode() for process in unit.processes}
     users = {int(process.status("Uid").split()[1]) for process in unit.processes if process.status("Uid")} - {0}
     for base in BASES:
-        for entry in _entries(base):
-            path, status = f"{base}/{entry.name}", entry.stat(follow_symlinks=False)
-            if status.st_uid in users or (base == "/run" and _pid_in(path, status) in pids):
+        for path, status, parent in _near(base, _DEPTH if base == "/run" else 1):
+            if status.st_uid in users or (base == "/run" and _pid_in(path, status, parent) in pids):
                 found.add(path, needed=False)
 
 
-def _entries(directory):
+def _near(directory, depth, parent=None):
+    """Yield (path, status, descriptor of its directory) of all in a directory that travels, and in those in it, to a ``depth``."""
+    name, links = (directory, 0) if parent is None else (os.path.basename(directory), os.O_NOFOLLOW)
     try:
-        with os.scandir(directory) as entries:
-            return list(entries)
+        here = os.open(name, os.O_RDONLY | os.O_DIRECTORY | links, dir_fd=parent)
     except OSError:
-        return []
+        return
+    try:
+        for child in os.listdir(here):
+            path = f"{directory}/{child}"
+            try:
+                status = os.stat(child, dir_fd=here, follow_symlinks=False)
+            except OSError:  # removed since it was listed
+                continue
+            yield path, status, here
+            if depth > 1 and stat.S_ISDIR(status.st_mode) and travels(path):
+                yield from _near(path, depth - 1, here)
+    finally:
+        os.close(here)
 
 
-def _pid_in(path, status):
-    """The content of a file that may be a process id."""
+def _pid_in(path, status, parent=None):
+    """The content of a file, in the directory of the descriptor ``parent``, that may be a process id."""
     if not stat.S_ISREG(status.st_mode) or not 0 < status.st_size <= _PID_FILE_BYTES:
         return b""
+    name = path if parent is None else os.path.basename(path)
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=parent)
     except OSError:
         return b""
     with os.fdopen(descriptor, "rb") as stream:

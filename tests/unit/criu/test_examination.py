@@ -3,6 +3,7 @@
 import ctypes
 import dataclasses
 import errno
+import mmap
 import os
 import socket
 import struct
@@ -13,7 +14,7 @@ import types
 import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils._criu import checks, examination, seen, view
-from ansible_collections.kup.fleet.plugins.module_utils._system import processes
+from ansible_collections.kup.fleet.plugins.module_utils._system import mountinfo, processes
 from ansible_collections.kup.fleet.plugins.module_utils._system.unix_sockets import UnixSocket
 
 # Opens what its arguments say, tells that it is ready, and waits for the end of its input.
@@ -316,6 +317,14 @@ def test_a_directory_and_a_program_that_others_do_not_see_by_their_path(start, m
         ("private-directory", f"its working directory {tmp_path}/place"),
         ("private-mapping", f"the mapping of {tmp_path}/data"),
     } < set(found(unit))
+
+
+@pytest.mark.parametrize("mounts", [None, [], mountinfo.of("/proc/self")], ids=["node", "none", "own"])
+def test_shared_memory_without_a_name_is_no_private_file(mounts):
+    # As the workers of Apache have it, whose unit has a private /tmp.
+    with mmap.mmap(-1, 4096):
+        found = {one.path: one for one in seen.mappings(processes.Process(os.getpid()), mounts)}
+    assert not found["/dev/zero (deleted)"].private and found["/dev/zero (deleted)"].deleted == seen.Deleted()
 
 
 def test_a_view_of_its_own_is_judged(start, monkeypatch):

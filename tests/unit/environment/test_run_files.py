@@ -206,6 +206,38 @@ def test_a_pid_file_directly_in_a_base_is_recognised(base):
     assert run_files._pid_in(f"{base}-socket", os.lstat(f"{base}-socket")) == b""
 
 
+def write(path, text=""):
+    path = pathlib.Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def test_directories_are_looked_into_to_a_depth_and_links_are_not_followed(base):
+    write(f"{base}/a/b/c/d")
+    os.symlink(f"{base}/a", f"{base}/link")
+    assert {path for path, _status, _parent in run_files._near(base, 2)} == {
+        f"{base}/{name}" for name in ("a", "a/b", "link")
+    }
+    assert list(run_files._near(f"{base}/gone", 2)) == []
+    assert not [path for path, _status, _parent in run_files._near("/run", 2) if path.startswith("/run/systemd/")]
+
+
+@pytest.mark.parametrize(
+    ("pid", "user", "is_found"), [(123, 0, True), (124, 0, False), (124, os.getuid() or 65534, True)]
+)
+def test_a_pid_file_in_a_directory_of_root_travels_and_so_do_files_of_the_user(base, monkeypatch, pid, user, is_found):
+    write(f"{base}/apache2/apache2.pid", f"{pid}\n")
+    if user:
+        os.chown(f"{base}/apache2/apache2.pid", user, -1)
+    near = run_files._near
+    monkeypatch.setattr(run_files, "BASES", ("/run",))
+    monkeypatch.setattr(run_files, "_near", lambda place, *rest: near(base if place == "/run" else place, *rest))
+    process = types.SimpleNamespace(pid=123, status=lambda name: f"{user} {user} {user} {user}")
+    use = run_files.Use()
+    run_files._of_pids_and_users(types.SimpleNamespace(processes=[process]), use)
+    assert use.tops == ({base} if is_found else set())
+
+
 ROWS = (
     "22 1 0:20 / /run rw,nosuid - tmpfs tmpfs rw,size=9k,mode=755",
     "23 22 0:21 / /run/lock rw,nosuid,noexec - tmpfs tmpfs rw,size=5120k,inode64",
