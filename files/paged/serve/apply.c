@@ -53,12 +53,11 @@ static void apply_fork(struct server *server, const struct task *parent)
 static int apply_event(struct server *server, const struct slot *slot)
 {
 	const struct uffd_msg *event = &slot->event;
-	struct task *task;
+	struct task *task = server_task(server, slot->task);
 
-	if (slot->task >= server->task_count)
-		return fail("the journal %s has an event of task %u, expected less than %u", server->options->journal, slot->task,
-			    server->task_count);
-	task = server->tasks[slot->task];
+	if (!task)
+		return fail("the journal %s has an event of task %u, which is none of those before it", server->options->journal,
+			    slot->task);
 	switch (event->event) {
 	case UFFD_EVENT_FORK:
 		apply_fork(server, task);
@@ -80,8 +79,11 @@ static int apply_event(struct server *server, const struct slot *slot)
 
 int apply_slot(struct server *server, const struct slot *slot)
 {
-	if (server->task_count >= TASKS_MAX)
-		return fail("more than %d tasks have come", TASKS_MAX);
+	struct task *task = server_task(server, slot->task);
+
+	if (server->task_count >= TASKS_MAX || server->next_number == UINT32_MAX)
+		return fail("task %u has come, and %u others are there, expected less than %d", server->next_number,
+			    server->task_count, TASKS_MAX);
 	switch (slot->kind) {
 	case SLOT_HELLO:
 		return apply_hello(server, slot);
@@ -90,12 +92,12 @@ int apply_slot(struct server *server, const struct slot *slot)
 	case SLOT_EVENT:
 		return apply_event(server, slot);
 	case SLOT_DONE:
-		if (slot->task < server->task_count)
-			server->tasks[slot->task]->done = true;
+		if (task)
+			task->done = true;
 		return 0;
 	case SLOT_SETTLED:
-		if (slot->task < server->task_count)
-			regions_settle(&server->tasks[slot->task]->regions);
+		if (task)
+			regions_settle(&task->regions);
 		return 0;
 	default:
 		return 0;

@@ -178,7 +178,7 @@ void settle_tasks(struct server *server)
 
 		if (task->done || !regions_expecting(&task->regions))
 			continue;
-		if (task_unsettled(task) || !journal_prepare(&server->journal, SLOT_SETTLED, i)) {
+		if (task_unsettled(task) || !journal_prepare(&server->journal, SLOT_SETTLED, task->number)) {
 			task->blocked = true;
 			continue;
 		}

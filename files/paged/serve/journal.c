@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define JOURNAL_MAGIC 0x31306c6e6a676470u /* "pdgjnl01" */
+#define JOURNAL_MAGIC 0x32306c6e6a676470u /* "pdgjnl02" */
 /* 1 MiB of events; a full journal is written anew without them. */
 #define SLOTS 16384
 #define SIZE_MAX_JOURNAL ((size_t)1 << 32)
@@ -93,6 +93,7 @@ int journal_create(struct journal *journal, const char *path, const struct journ
 		return -1;
 	*journal->header = (struct journal_header){
 		.restored = state->restored,
+		.saved_count = state->saved_count,
 		.task_count = state->task_count,
 		.saved_size = state->saved_size,
 		.slot_count = SLOTS,

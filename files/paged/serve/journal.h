@@ -58,6 +58,7 @@ struct saved_task {
 	uint32_t done;
 	uint64_t image;
 	uint64_t start_time;
+	uint64_t number;
 	uint64_t root;
 	uint64_t bits;
 	uint64_t region_count;
@@ -68,13 +69,16 @@ struct journal_header {
 	char snapshot[SNAPSHOT_SIZE];
 	uint8_t restored;
 	uint8_t unused[6];
+	/* Tasks that had come before the first slot. */
 	uint64_t task_count;
 	/* Bytes of saved tasks behind the header; the slots begin at the next multiple of 64 after it. */
 	uint64_t saved_size;
 	uint64_t slot_count;
 	/* Pages that could not be served. */
 	uint64_t lost;
-	uint64_t more[6];
+	/* Saved tasks: those that were not forgotten. */
+	uint64_t saved_count;
+	uint64_t more[5];
 };
 _Static_assert(sizeof(struct journal_header) == 128, "the saved tasks are aligned");
 
@@ -97,9 +101,11 @@ struct journal_state {
 	bool restored;
 	/* Pages that could not be served. */
 	uint64_t lost;
-	/* Saved tasks, and the bytes that they take. */
+	/* Saved tasks, the bytes that they take, and their number. */
 	const void *saved;
 	uint64_t saved_size;
+	uint64_t saved_count;
+	/* Tasks that have come. */
 	uint64_t task_count;
 };
 

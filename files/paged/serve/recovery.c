@@ -29,6 +29,7 @@ static void save_tasks(const struct server *server, uint8_t *at)
 			.done = task->done,
 			.image = task->image->id,
 			.start_time = task->start_time,
+			.number = task->number,
 			.root = task->root,
 			.bits = task->regions.bits,
 			.region_count = task->regions.now.count,
@@ -47,7 +48,7 @@ static int load_tasks(struct server *server)
 	const struct journal_header *header = server->journal.header;
 	const uint8_t *at = journal_saved(&server->journal), *end = at + header->saved_size;
 
-	for (uint64_t i = 0; i < header->task_count; i++) {
+	for (uint64_t i = 0; i < header->saved_count; i++) {
 		struct saved_task saved;
 		struct task *task;
 		struct image *image;
@@ -56,11 +57,13 @@ static int load_tasks(struct server *server)
 			return -1;
 		memcpy(&saved, at, sizeof(saved));
 		at += sizeof(saved);
-		if (saved.region_count > (size_t)(end - at) / sizeof(struct region) || saved.root > i || i >= TASKS_MAX)
+		if (saved.region_count > (size_t)(end - at) / sizeof(struct region) || saved.root > saved.number ||
+		    saved.number < server->next_number || saved.number >= header->task_count || i >= TASKS_MAX)
 			return -1;
 		image = snapshot_image(&server->snapshot, saved.image);
 		if (!image || saved.bits > image->lazy_pages)
 			return -1;
+		server->next_number = (uint32_t)saved.number;
 		task = server_add_task(server);
 		task->pid = saved.pid;
 		task->done = saved.done;
@@ -71,6 +74,9 @@ static int load_tasks(struct server *server)
 			return -1;
 		at += saved.region_count * sizeof(struct region);
 	}
+	if (header->task_count < server->next_number || header->task_count > UINT32_MAX)
+		return -1;
+	server->next_number = (uint32_t)header->task_count;
 	return 0;
 }
 
@@ -84,7 +90,8 @@ static int create_journal(struct server *server, const void *saved, size_t size)
 		.lost = server->installer.lost ? *server->installer.lost : 0,
 		.saved = saved,
 		.saved_size = size,
-		.task_count = server->task_count,
+		.saved_count = server->task_count,
+		.task_count = server->next_number,
 	};
 	struct journal journal;
 
@@ -152,7 +159,7 @@ static uint32_t attach_descriptors(struct server *server)
 	for (uint32_t i = 0; i < server->task_count; i++) {
 		struct task *task = server->tasks[i];
 
-		descriptor_name(name, i);
+		descriptor_name(name, task->number);
 		task->uffd = fd_store_take(&server->stored, name);
 		if (task->done) {
 			close_fd(&task->uffd);

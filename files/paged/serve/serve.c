@@ -62,7 +62,7 @@ static int revive_guard(const struct server *server, pid_t *guard)
 
 static int dispatch(struct server *server, const struct epoll_event *event)
 {
-	uint32_t number = (uint32_t)event->data.u64;
+	struct task *task;
 
 	switch (event->data.u64 >> 32) {
 	case SOURCE_LISTENER:
@@ -71,7 +71,8 @@ static int dispatch(struct server *server, const struct epoll_event *event)
 	case SOURCE_CONNECTION:
 		return receive_message(server);
 	default:
-		return server->tasks[number]->done ? 0 : read_userfaultfd(server, server->tasks[number]);
+		task = server_task(server, (uint32_t)event->data.u64);
+		return !task || task->done ? 0 : read_userfaultfd(server, task);
 	}
 }
 
@@ -107,6 +108,7 @@ static void run(struct server *server, pid_t *guard)
 			return;
 		}
 		server_tell_status(server);
+		server_bury(server);
 		transfers_step(server, &busy);
 	}
 }
@@ -115,7 +117,7 @@ static void run(struct server *server, pid_t *guard)
 
 static int print_statistics(const struct server *server, double seconds)
 {
-	printf("{\"tasks\": %u, \"lazy_pages\": %" PRIu64 ", \"lost_pages\": %" PRIu64 ", \"seconds\": %.3f}\n", server->task_count,
+	printf("{\"tasks\": %u, \"lazy_pages\": %" PRIu64 ", \"lost_pages\": %" PRIu64 ", \"seconds\": %.3f}\n", server->next_number,
 	       snapshot_lazy_pages(&server->snapshot), *server->installer.lost, seconds);
 	return fflush(stdout) ? -1 : 0;
 }
@@ -174,9 +176,12 @@ static int watch_all(struct server *server)
 		return -1;
 	if (server->criu.connection >= 0 && server_watch(server, server->criu.connection, SOURCE_CONNECTION, 0))
 		return -1;
-	for (uint32_t i = 0; i < server->task_count; i++)
-		if (!server->tasks[i]->done && server_watch(server, server->tasks[i]->uffd, SOURCE_TASK, i))
+	for (uint32_t i = 0; i < server->task_count; i++) {
+		const struct task *task = server->tasks[i];
+
+		if (!task->done && server_watch(server, task->uffd, SOURCE_TASK, task->number))
 			return -1;
+	}
 	return 0;
 }
 

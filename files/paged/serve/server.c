@@ -9,6 +9,8 @@
 #include "serve/transfers.h"
 
 #define STATUS_SECONDS 1.0
+/* Nobody is told that a forked process has ended. A server that forks for each request could leave thousands of them. */
+#define BURIAL_STEP 256
 
 int server_init(struct server *server, const struct serve_options *options)
 {
@@ -86,12 +88,28 @@ struct task *server_add_task(struct server *server)
 {
 	struct task *task = take(sizeof(*task));
 
-	task->number = server->task_count;
+	task->number = server->next_number++;
 	task->root = task->number;
 	task->uffd = -1;
 	server->tasks = take_more(server->tasks, server->task_count + 1, sizeof(*server->tasks));
 	server->tasks[server->task_count++] = task;
 	return task;
+}
+
+static int by_number(const void *number, const void *task)
+{
+	uint32_t wanted = *(const uint32_t *)number, found = (*(struct task *const *)task)->number;
+
+	return wanted < found ? -1 : wanted > found;
+}
+
+struct task *server_task(const struct server *server, uint32_t number)
+{
+	struct task **found = server->task_count ? bsearch(&number, server->tasks, server->task_count, sizeof(*server->tasks),
+							   by_number) :
+						   NULL;
+
+	return found ? *found : NULL;
 }
 
 static void forget_task(struct server *server, struct task *task)
@@ -116,13 +134,38 @@ void server_end_task(struct server *server, struct task *task)
 	forget_task(server, task);
 }
 
+void server_bury(struct server *server)
+{
+	uint32_t kept = 0;
+
+	if (server->next_number < server->burial_at)
+		return;
+	server->burial_at = server->next_number + BURIAL_STEP;
+	for (uint32_t i = 0; i < server->task_count; i++) {
+		struct task *task = server->tasks[i];
+
+		if (!task->done && task->root != task->number && task_is_gone(task))
+			server_end_task(server, task);
+	}
+
+	for (uint32_t i = 0; i < server->task_count; i++) {
+		struct task *task = server->tasks[i];
+
+		if (task->done && task->root != task->number)
+			free(task);
+		else
+			server->tasks[kept++] = task;
+	}
+	server->task_count = kept;
+}
+
 void server_drop_tasks(struct server *server)
 {
 	for (uint32_t i = 0; i < server->task_count; i++) {
 		task_free(server->tasks[i]);
 		free(server->tasks[i]);
 	}
-	server->task_count = 0;
+	server->task_count = server->next_number = 0;
 	server->criu.announced = 0;
 }
 
@@ -130,7 +173,7 @@ void server_kill_tree(struct server *server)
 {
 	/* CRIU fails when one of them ends. */
 	for (uint32_t i = 0; i < server->task_count; i++)
-		if (server->tasks[i]->root == i)
+		if (server->tasks[i]->root == server->tasks[i]->number)
 			task_kill(server->tasks[i]);
 	for (uint32_t i = 0; i < server->task_count; i++)
 		if (!server->tasks[i]->done)

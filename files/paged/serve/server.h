@@ -13,7 +13,10 @@
 #include "serve/snapshot.h"
 #include "serve/task.h"
 
+/* Tasks at once. */
+#ifndef TASKS_MAX
 #define TASKS_MAX 65536
+#endif
 
 /* What an epoll event is about; a task's number is in the low 32 bits. */
 enum source { SOURCE_LISTENER = 1, SOURCE_CONNECTION, SOURCE_TASK };
@@ -46,9 +49,11 @@ struct server {
 	struct criu_peer criu;
 	struct transfers transfers;
 	struct stored_descriptors stored;
-	/* By number. */
+	/* In the order of their numbers: those that CRIU has restored, and of the forked ones those that have not been forgotten yet. */
 	struct task **tasks;
 	uint32_t task_count;
+	/* Of the task that comes next, and of the one with which the next burial comes. */
+	uint32_t next_number, burial_at;
 	int epoll;
 	/* When the status is told next. */
 	double status_at;
@@ -72,8 +77,12 @@ void server_unwatch(struct server *server, int fd);
 
 /* A new task with the next number. */
 struct task *server_add_task(struct server *server);
+/* The task of this number; NULL if there is none, or none any more. */
+struct task *server_task(const struct server *server, uint32_t number);
 /* The task needs no more pages, or has ended: notes that in the journal, and lets go of it. */
 void server_end_task(struct server *server, struct task *task);
+/* Now and then, lets go of forked tasks that have ended, and forgets them. Not while somebody goes through the tasks. */
+void server_bury(struct server *server);
 /* Forgets all tasks, and the process that was announced. */
 void server_drop_tasks(struct server *server);
 /* Kills all processes that CRIU has restored here: none may go on without its pages. */

@@ -8,6 +8,9 @@
 
 #include "serve/process.h"
 
+/* vm.mmap_min_addr may be lower, but nothing is mapped there in practice. */
+#define LOWEST ((uint64_t)65536)
+
 void task_free(struct task *task)
 {
 	close_fd(&task->uffd);
@@ -43,6 +46,14 @@ bool task_unsettled(const struct task *task)
 	return ioctl(task->uffd, UFFDIO_COPY, &probe) && errno == EAGAIN;
 }
 
+/* The kernel looks for the memory before it sees that no write in it is reported to this descriptor. */
+bool task_is_gone(const struct task *task)
+{
+	struct uffdio_writeprotect probe = { .range = { .start = LOWEST, .len = PAGE_SIZE } };
+
+	return ioctl(task->uffd, UFFDIO_WRITEPROTECT, &probe) && errno == ESRCH;
+}
+
 bool task_is_drained(const struct task *task)
 {
 	return !task->regions.left && !task->waiting_count;
@@ -57,11 +68,11 @@ int task_wake(const struct task *task, uint64_t address, uint64_t size)
 
 int task_wake_all(const struct task *task)
 {
-	/* vm.mmap_min_addr may be lower, but nothing is mapped there in practice. The ends are those of five and four levels. */
-	const uint64_t low = 65536, ends[] = { (uint64_t)1 << 56, (uint64_t)1 << 47 };
+	/* The ends are those of five and four levels. */
+	const uint64_t ends[] = { (uint64_t)1 << 56, (uint64_t)1 << 47 };
 
 	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
-		if (!task_wake(task, low, ends[i] - PAGE_SIZE - low))
+		if (!task_wake(task, LOWEST, ends[i] - PAGE_SIZE - LOWEST))
 			return 0;
 	return -1;
 }

@@ -49,6 +49,8 @@ void task_kill(const struct task *task);
 void task_wait(struct task *task, uint64_t address);
 /* Whether events must be read before anything can be installed: a fork may be going on. */
 bool task_unsettled(const struct task *task);
+/* Whether its processes have ended. */
+bool task_is_gone(const struct task *task);
 /* Whether all its pages are installed, and no fault waits. */
 bool task_is_drained(const struct task *task);
 

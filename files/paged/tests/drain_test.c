@@ -5,7 +5,7 @@
  * of the times right after the kernel has given it a descriptor that nobody else has. The service manager's store of
  * descriptors is played by this program (sd_notify(3): FDSTORE, FDSTOREREMOVE, BARRIER; sd_listen_fds(3)).
  *
- *   drain_test PAGED [KILLS [SEED]]
+ *   drain_test PAGED [KILLS [SEED [FORKS]]]      FORKS: so many short processes are forked before the background transfer begins
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +42,8 @@
 static const uint64_t area_starts[THREADS] = { 0x10000000000, 0x90000000000, 0x200000000000, 0x200040000000 };
 
 static char directory[256], images[300], store[300], socket_path[320], journal[320], notify_path[320];
-static uint64_t seed;
+static char after[320];
+static uint64_t seed, short_forks;
 static volatile int *stop;
 static struct worker *workers;
 
@@ -152,6 +153,20 @@ static void hand_over(int uffd)
 	close(socket_fd);
 }
 
+/* While all memory is missing, and none comes by itself. */
+static void fork_short_ones(void)
+{
+	for (uint64_t i = 0; i < short_forks; i++) {
+		pid_t child = fork();
+
+		CHECK(child >= 0);
+		if (!child)
+			_exit(0);
+		CHECK(!exit_code(child));
+	}
+	CHECK(!close(open(after, O_WRONLY | O_CREAT | O_CLOEXEC, 0600)));
+}
+
 static void application(int go)
 {
 	uint64_t forks = 0, moves = 0;
@@ -159,6 +174,7 @@ static void application(int go)
 
 	CHECK(read(go, &byte, 1) == 1);
 	hand_over(make_userfaultfd());
+	fork_short_ones();
 	for (int i = 0; i < THREADS; i++) {
 		struct worker *worker = &workers[i];
 
@@ -252,7 +268,8 @@ static bool read_notify(void)
 static void exec_serve(const char *paged, char *const *environment)
 {
 	char *const arguments[] = { (char *)paged, "serve",     "--store", store, "--images-dir", images, "--socket",
-				    socket_path,   "--journal", journal,   NULL };
+				    socket_path,   "--journal", journal,   "--after",
+				    after,	   NULL };
 
 	execve(paged, arguments, environment);
 	_exit(127);
@@ -420,6 +437,7 @@ static void make_directories(void)
 	snprintf(store, sizeof(store), "%s/store", directory);
 	snprintf(socket_path, sizeof(socket_path), "%s/lazy-pages.socket", directory);
 	snprintf(journal, sizeof(journal), "%s/journal", directory);
+	snprintf(after, sizeof(after), "%s/after", directory);
 	snprintf(notify_path, sizeof(notify_path), "%s/notify", directory);
 	CHECK(!mkdir(images, 0700) && !mkdir(store, 0700));
 }
@@ -517,8 +535,9 @@ int main(int argc, char **argv)
 	int kills = argc > 2 ? atoi(argv[2]) : 24, code = -1, go[2];
 	pid_t app, serve;
 
-	seed = argc > 3 ? strtoull(argv[3], NULL, 0) : (uint64_t)time(NULL) ^ (uint64_t)getpid() << 20;
+	seed = argc > 3 && *argv[3] ? strtoull(argv[3], NULL, 0) : (uint64_t)time(NULL) ^ (uint64_t)getpid() << 20;
 	seed &= 0xffffffff;
+	short_forks = argc > 4 ? strtoull(argv[4], NULL, 0) : 0;
 	fprintf(stderr, "drain_test: seed %llu\n", (unsigned long long)seed);
 	raise_descriptor_limit();
 	prctl(PR_SET_CHILD_SUBREAPER, 1);

@@ -28,7 +28,7 @@
 
 #define PAGE 4096u
 /* serve/journal.c */
-#define JOURNAL_MAGIC 0x31306c6e6a676470u
+#define JOURNAL_MAGIC 0x32306c6e6a676470u
 #define PAGES 64u
 #define BASE ((uint64_t)0x10000000000)
 #define ADD(flags) ((uint32_t)(flags) << 16 | 6)
@@ -496,17 +496,21 @@ static uint64_t process_start_time(pid_t pid)
 }
 
 /* A journal as a predecessor leaves it, with one task; its descriptor is not there. `flaw` chooses what is wrong with it. */
-enum flaw { NO_FLAW, OTHER_SNAPSHOT, OTHER_START_TIME, TOO_MANY_BITS, ROOT_BEHIND, CUT_OFF };
+enum flaw { NO_FLAW, OTHER_SNAPSHOT, OTHER_START_TIME, TOO_MANY_BITS, ROOT_BEHIND, NUMBER_BEHIND, CUT_OFF };
 
 static void write_journal(pid_t application, enum flaw flaw)
 {
 	static uint8_t bytes[sizeof(struct journal_header) + sizeof(struct saved_task) + 72 + 64 * sizeof(struct slot)];
-	struct journal_header header = {
-		.magic = JOURNAL_MAGIC, .restored = 1, .task_count = 1, .saved_size = sizeof(struct saved_task), .slot_count = 64
-	};
+	struct journal_header header = { .magic = JOURNAL_MAGIC,
+					 .restored = 1,
+					 .task_count = 1,
+					 .saved_count = 1,
+					 .saved_size = sizeof(struct saved_task),
+					 .slot_count = 64 };
 	struct saved_task task = { .pid = application,
 				   .image = object >> 8,
 				   .start_time = process_start_time(application) + (flaw == OTHER_START_TIME),
+				   .number = flaw == NUMBER_BEHIND,
 				   .root = flaw == ROOT_BEHIND,
 				   .bits = flaw == TOO_MANY_BITS ? PAGES + 1 : PAGES,
 				   .region_count = flaw == CUT_OFF };
@@ -536,6 +540,7 @@ static void test_journals(void)
 
 		CHECK(application >= 0);
 		if (!application) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL); /* of a test that fails */
 			pause();
 			_exit(0);
 		}
