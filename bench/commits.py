@@ -13,7 +13,7 @@ import subprocess
 import sys
 from statistics import median
 
-from lab.command import LabError, say
+from lab.command import LabError, run, say
 from lab.paths import REPO
 
 OUT = REPO / "build" / "bench"
@@ -29,19 +29,12 @@ def arguments():
     return parser.parse_args()
 
 
-def git(*words):
-    done = subprocess.run(["git", "-C", str(REPO), *words], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise LabError(f"git {' '.join(words)} ended with {done.returncode}: {done.stderr.strip()}")
-    return done.stdout.strip()
-
-
 def checked_out(name):
     """Return the path of a work tree of commit NAME, which is kept for the next turn."""
-    commit = git("rev-parse", "--short=12", f"{name}^{{commit}}")
+    commit = run("git", "rev-parse", "--short=12", f"{name}^{{commit}}", cwd=REPO).strip()
     tree = OUT / "trees" / commit
     if not tree.is_dir():
-        git("worktree", "add", "--detach", str(tree), commit)
+        run("git", "worktree", "add", "--detach", tree, commit, cwd=REPO)
     return tree
 
 
