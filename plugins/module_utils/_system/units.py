@@ -13,7 +13,7 @@ import shlex
 
 from .._errors import KupError
 from .._run import run
-from . import processes
+from . import accounts, processes
 
 #: What of the processor and of disks a unit can have at most, as CPUWeight= and IOWeight=.
 HEAVIEST = 10000
@@ -44,6 +44,9 @@ _PROPERTIES = (
     "BindPaths",
     "BindReadOnlyPaths",
     "DynamicUser",
+    "User",
+    "Group",
+    "SupplementaryGroups",
     "PrivateTmpEx",
 )
 
@@ -170,6 +173,14 @@ class Unit:
     def watchdog(self):
         """Microseconds after which systemd ends the unit if it has not heard of it; 0: never."""
         return microseconds(self.properties["WatchdogUSec"])
+
+    @property
+    def remote_accounts(self):
+        """Names of the unit's user and groups that only a directory service knows (LDAP)."""
+        made = self.properties["DynamicUser"] == "yes"
+        users, groups = ([] if made else [self.properties[name]] for name in ("User", "Group"))
+        groups += self.properties["SupplementaryGroups"].split()
+        return accounts.absent(users, "/etc/passwd") + accounts.absent(groups, "/etc/group")
 
     @property
     def missing_files(self):

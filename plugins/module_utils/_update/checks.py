@@ -202,6 +202,17 @@ def descriptor_store(unit):
 
 
 @check
+def remote_account(unit):
+    """A unit's user or group is not in /etc/passwd or /etc/group, but in a directory (LDAP), which the early boot cannot ask."""
+    for name in unit.remote_accounts:
+        yield (
+            f"its account {name}",
+            "is in neither /etc/passwd nor /etc/group, and the directory that has it cannot be asked when the unit is restored",
+            "add it there with the same id (getent shows it)",
+        )
+
+
+@check
 def watchdog_fixed(unit):
     """A unit's watchdog (`WatchdogSec=`) cannot be extended for the time in which CRIU holds the unit."""
     # systemd takes a new time as a message of the main process.
@@ -224,6 +235,7 @@ UNIT_CHECKS = (
     drop_in_order,
     socket_activated,
     descriptor_store,
+    remote_account,
     watchdog_fixed,
 )
 

@@ -45,6 +45,29 @@ def test_a_device_policy(unit, policy, allowed, limited):
 
 
 @pytest.mark.parametrize(
+    ("properties", "remote"),
+    [
+        ({"User": "app", "Group": "", "SupplementaryGroups": ""}, []),
+        ({"User": "1000", "Group": "web", "SupplementaryGroups": "33 app"}, []),
+        ({"User": "nobody", "Group": "nogroup", "SupplementaryGroups": ""}, []),
+        ({"User": "ldap", "Group": "33", "SupplementaryGroups": "web staff"}, ["ldap", "staff"]),
+        ({"User": "4711", "Group": "web2", "SupplementaryGroups": ""}, ["4711", "web2"]),
+        # systemd makes the user and the group, but no supplementary group.
+        ({"User": "made", "Group": "made", "SupplementaryGroups": "staff", "DynamicUser": "yes"}, ["staff"]),
+    ],
+)
+def test_accounts_that_the_node_does_not_know_itself(unit, monkeypatch, properties, remote):
+    files = {
+        "/etc/passwd": ["root:x:0:0::/root:/bin/sh", "app:x:1000:1001::/:/bin/sh", "", "+::::::"],
+        "/etc/group": ["web:x:33:", "app:x:1001:"],
+    }
+    monkeypatch.setattr(units.accounts, "read_lines", files.get)
+    found, _switch = unit
+    found.properties = {"DynamicUser": "no", **properties}
+    assert found.remote_accounts == remote
+
+
+@pytest.mark.parametrize(
     ("names", "says"),
     [
         ([], "is empty on this node"),
