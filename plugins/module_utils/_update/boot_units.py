@@ -23,9 +23,9 @@ from . import private_tmp
 # What a unit's own text lacks while it is restored. All of it is back after the daemon-reload that ends the restore.
 # It would order the unit into the late boot, or tie it to units that come later:
 _ORDERING = "After|Before|Requisite|PartOf|DefaultDependencies|JoinsNamespaceOf"
-# it would keep the unit from being restored, or do something else than go back when the restore fails:
+# it would keep the unit from being restored, end it before who needs it is there, or do something else than go back when the restore fails:
 _CONDITIONS = r"Condition\w+|Assert\w+|OnFailure|OnSuccess|StartLimit\w+|RequiresMountsFor|WantsMountsFor"
-_CONDITIONS += r"|FailureAction|SuccessAction|JobTimeout\w+|JobRunningTimeout\w+"
+_CONDITIONS += r"|FailureAction|SuccessAction|JobTimeout\w+|JobRunningTimeout\w+|StopWhenUnneeded"
 # it would start the application afresh, in its own way, or end it by a time that counts from its start:
 _EXECUTION = r"Exec(Condition|Start|Stop|Reload)\w*|Type|PIDFile|Restart\w*|TimeoutStartSec|TimeoutSec|StandardInput|StandardOutput"
 _EXECUTION += "|StandardError|WatchdogSec|NotifyAccess|GuessMainPID|RuntimeMaxSec|RemainAfterExit"

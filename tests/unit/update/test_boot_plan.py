@@ -19,6 +19,7 @@ After=network.target \
 Documentation=man:memcached(1)
 ConditionPathExists=/etc/memcached.conf
 FailureAction=reboot
+StopWhenUnneeded=yes
 Requires=epmd.service \
     names.service
 BindsTo = key.service
