@@ -30,6 +30,9 @@ def add_up_options(parser):
         "--disk", type=int, default=defaults.DISK, metavar="GIB", help="a node's sparse disk (default: %(default)s)"
     )
     parser.add_argument(
+        "--data", type=int, default=0, metavar="GIB", help="a second sparse disk of each node (default: none)"
+    )
+    parser.add_argument(
         "--timeout", type=int, default=300, metavar="S", help="for each node to answer (default: %(default)s)"
     )
 
@@ -49,6 +52,7 @@ def add_up_options(parser):
     parser.add_argument(
         "--initrd", choices=("none", "host"), default="none", help="initramfs of the kernels (default: none)"
     )
+    parser.add_argument("--packages", nargs="+", metavar="NAME", help="more packages of the release on the nodes")
     parser.add_argument(
         "--module", action="store_true", help="install the kernel module of engine ppp for both kernels"
     )

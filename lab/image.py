@@ -42,7 +42,7 @@ def ensure(wish):
     """Return (path of the raw base image, facts about it) for WISH, building it if the cache does not hold it.
 
     WISH: release, from, to (series), criu (release|next), target (installed|repo), initrd (none|host), module (bool),
-    disk (GiB).
+    disk (GiB); packages (more of the release's packages), where there are any.
     The series are looked up on the mirror when the image is built; remove the cache to move on to newer kernels.
     """
     name = f"debian{wish['release']}-{_digest(wish)}"

@@ -44,6 +44,9 @@ grub-pc grub-pc/install_devices_empty boolean true
 grub-pc grub-pc/install_devices multiselect
 """
 
+# Services of more packages are off: a lab starts what it is about. The node's own are these.
+_BUT_OWN = " ".join(f"! -name '{name}'" for name in ("systemd-*", "lab-*", "ssh*", "memcached.service", "*.target"))
+
 # A host-only initramfs, for the kernels that get one: the root disk is NVMe, its file system ext4.
 INITRAMFS = "MODULES=list\nCOMPRESS=zstd\n"
 INITRAMFS_MODULES = "nvme\next4\n"
@@ -65,6 +68,9 @@ def _skeleton(root, plan):
     for script in ("customize.sh", "finish.sh", "module.sh"):
         _write(root / OWN / script, (GUEST / "image" / script).read_text(encoding="utf-8"), 0o755)
     (root / f"{OWN}/repo").mkdir()
+    if plan.get("packages"):
+        # Packages with alternatives of manual pages (Java's) are not installed without this directory.
+        (root / "usr/share/man/man1").mkdir(parents=True)
     _write(root / "etc/apt/preferences.d/lab-pins", _pins(plan))
 
 
@@ -107,6 +113,8 @@ def _hooks(plan, skeleton, packages_later):
         yield f"--customize-hook={fetch}"
     yield f'--customize-hook=cd {REPO} && /usr/bin/python3 -m lab.repository "$1"/{OWN}/repo'
     yield f'--customize-hook=chroot "$1" sh /{OWN}/customize.sh'
+    if plan.get("packages"):
+        yield f'--customize-hook=find "$1"/etc/systemd/system/*.wants -type l {_BUT_OWN} -delete'
     if plan["module"]:
         files = " ".join(f"{REPO}/files/{name}" for name in ("kmod", "stub/table.h"))
         yield f'--customize-hook=cp -r {files} "$1"/{OWN}/'
@@ -121,7 +129,9 @@ def build(plan, root, work):
     skeleton = work / "skeleton"
     skeleton.mkdir()
     _skeleton(skeleton, plan)
-    packages = [*PACKAGES, plan["from"].package] + ([] if plan["release"] == "12" else [PYCRIU])
+    packages = [*PACKAGES, plan["from"].package, *plan.get("packages", ())]
+    if plan["release"] != "12":
+        packages.append(PYCRIU)
     if plan["module"]:
         packages += ["make", *(plan[key].package.replace("image", "headers", 1) for key in ("from", "to"))]
     later = [plan["to"].package] if plan["target"] == "repo" else []

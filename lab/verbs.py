@@ -23,6 +23,7 @@ def _wish(args):
         "initrd": args.initrd,
         "module": args.module,
         "disk": args.disk,
+        **({"packages": sorted(args.packages)} if args.packages else {}),
     }
 
 
@@ -56,6 +57,9 @@ def up(args):
     network.create(args.name, record["nodes"])
     for machine in lab.machines.values():
         nodes.make_disk(base, machine.disk, machine.node, record["memcached_mib"], key, record["cmdline"])
+        if args.data:
+            machine.data.touch()
+            os.truncate(machine.data, args.data << 30)
         lab.start(machine)
     inventory.write(state / "inventory.yml", state, args.name, record["nodes"])
     for machine in lab.machines.values():

@@ -51,6 +51,16 @@ def root_disk(path):
     ]  # fmt: skip
 
 
+def data_disk(path):
+    """Return the arguments of a second disk; none where there is no file PATH."""
+    if not path.exists():
+        return []
+    return [
+        "-drive", f"if=none,id=data,file={path},format=raw,cache=writeback,discard=unmap",
+        "-device", "nvme,drive=data,serial=data",
+    ]  # fmt: skip
+
+
 def kill(pid):
     """SIGKILL a process and wait until its resources are free, a tap included."""
     try:
@@ -86,6 +96,7 @@ class Machine:
         self.state = pathlib.Path(state)
         self.node = node
         self.disk = self.state / f"{node['name']}.raw"
+        self.data = self.state / f"{node['name']}.data.raw"
         self.serial = self.state / f"{node['name']}.serial.log"
         self._pidfile = self.state / f"{node['name']}.pid"
 
@@ -103,6 +114,7 @@ class Machine:
             raise LabError(f"The node {self.node['name']} is running already (pid {self.pid()}).")
         # QEMU runs in the state directory: the path of a unix socket must be short.
         argv = ["ip", "netns", "exec", netns, *machine(memory_mib, cpus), *root_disk(self.disk),
+                *data_disk(self.data),
                 "-netdev", f"tap,id=net,ifname={self.node['tap']},script=no,downscript=no",
                 "-device", f"virtio-net-pci,netdev=net,mac={self.node['mac']},romfile=",
                 "-chardev", f"file,id=serial,path={self.serial},append=on", "-serial", "chardev:serial",

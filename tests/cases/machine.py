@@ -123,11 +123,11 @@ def fetch(package, release):
 
 
 @contextlib.contextmanager
-def machine(name, out, module):
-    """Yield a freshly booted node of the lab NAME, and end it in any case. OUT: directory for its console."""
+def machine(name, out, module, *options, memory=MEMORY):
+    """Yield a freshly booted node of the lab NAME, and end it in any case. OUT: directory for its console; OPTIONS of `lab up`."""
     lab_verb("down", "--name", name)
     try:
-        lab_verb("up", "--name", name, "--mem", MEMORY, *(["--module"] if module else []))
+        lab_verb("up", "--name", name, "--mem", memory, *(["--module"] if module else []), *options)
         yield Node(name)
     finally:
         keep_consoles(name, out)

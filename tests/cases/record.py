@@ -25,8 +25,9 @@ def _key(row):
     return row["case"], row["engine"], row["way"]
 
 
-def _write(path, row):
-    rows = {_key(old): old for old in read(path)} | {_key(row): row}
+def write(path, row, key=_key):
+    """Write ROW to the file PATH, in the place of the one with the same KEY."""
+    rows = {key(old): old for old in read(path)} | {key(row): row}
     lines = ",\n".join(f"  {json.dumps(rows[key], ensure_ascii=False)}" for key in sorted(rows))
     path.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
 
@@ -35,12 +36,12 @@ def append(row):
     """Record ROW in the place of the last result of its case, engine and way."""
     old = {_key(one): one for one in read(BEFORE)}.get(_key(row))
     said = f"{old['result']}: {old['sentence']}".removesuffix(": ") if old else ""
-    _write(ROWS, {**row, "before": said, "commit": commit()})
+    write(ROWS, {**row, "before": said, "commit": commit()})
 
 
 def before(row):
     """Record ROW as what was before."""
-    _write(BEFORE, {**row, "commit": commit()})
+    write(BEFORE, {**row, "commit": commit()})
 
 
 def nowhere(_row):

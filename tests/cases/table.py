@@ -46,7 +46,7 @@ def page(rows, before, cases):
     for row in rows:
         case = known[row["case"]]
         lines.append(
-            f"| {row['case']} | {_cell(case.says)} | `{row['engine']}` | {row['way']} | {_result(row, row in bad)} | {_cell(row['before'])} |"
+            f"| {row['case']} | {cell(case.says)} | `{row['engine']}` | {row['way']} | {result(row, row in bad)} | {cell(row['before'])} |"
         )
     left = [row for row in before if row["case"] in known and _key(row) not in {_key(one) for one in rows}]
     if left:
@@ -60,7 +60,7 @@ def page(rows, before, cases):
     for row in left:
         was = f"{row['result']}: {row['sentence']}".removesuffix(": ")
         lines.append(
-            f"| {row['case']} | {_cell(known[row['case']].says)} | `{row['engine']}` | {row['way']} | {_cell(was)} |"
+            f"| {row['case']} | {cell(known[row['case']].says)} | `{row['engine']}` | {row['way']} | {cell(was)} |"
         )
     return "\n".join(lines) + "\n"
 
@@ -69,10 +69,12 @@ def _key(row):
     return row["case"], row["engine"], row["way"]
 
 
-def _result(row, is_bad):
+def result(row, is_bad):
+    """Return the cell of a table for the result of ROW; one that IS BAD is bold."""
     word = f"**{row['result']}**" if is_bad else row["result"]
-    return word + (f": {_cell(row['sentence'])}" if row["sentence"] else "")
+    return word + (f": {cell(row['sentence'])}" if row["sentence"] else "")
 
 
-def _cell(text):
+def cell(text):
+    """Return TEXT as it stands in a cell of a table."""
     return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")

@@ -34,68 +34,80 @@ class Outcome:
     answered: dict = field(default_factory=dict)
 
 
-class Carrier:
-    """Updates of one node, with an engine; logs go to the directory OUT."""
+class Updates:
+    """Updates of one NODE, with an ENGINE; logs go to the directory OUT."""
 
     def __init__(self, node, engine, out):
         self._node, self._engine, self._out = node, engine, out
 
-    def _variables(self, cases):
+    def _variables(self, units):
         return {
             "kup_kernel": self._node.new,
             "kup_engine": self._engine,
-            "kup_units": [case.unit for case in cases],
+            "kup_units": units,
             "kup_report_dir": str(self._out / "report"),
             **NOTHING,
             **PATIENT,
-            # One that cannot be restored must not keep the others from being judged.
-            **({"kup_on_unit_failure": "continue"} if len(cases) > 1 else {}),
         }
 
-    def refusals(self, cases):
-        """Return preflight's blockers for the CASES."""
+    def blockers(self, units):
+        """Return preflight's blockers for the UNITS."""
         path = self._out / "blockers.json"
         path.unlink(missing_ok=True)
-        variables = {**self._variables(cases), "cases_blockers": str(path)}
+        variables = {**self._variables(units), "cases_blockers": str(path)}
         code = Rollout(self._node.lab.name, self._out / "preflight.log", variables, playbook=f"{HERE}/preflight").wait()
         if not path.exists():
             return [{"unit": "", "code": "broken", "sentence": f"preflight ended with {code}"}]
         return json.loads(path.read_text(encoding="utf-8"))
 
-    def go(self, way, cases):
-        """Take the CASES the WAY; return its Outcome. The fallback follows an update that was committed."""
-        with self._clients_outside(cases) as answered:
-            if way == "fallback":
-                said = self._back()
-            else:
-                said = self._there(
-                    cases,
-                    {"kup_hooks": {"after_switch": str(REPO / "tests/cases/panic.yml")}} if way == "panic" else {},
-                )
-            # The panic may be still to come.
-            for _number in range(40 if way == "panic" else 1):
-                if self._node.settle() != "probation":
-                    break
-                time.sleep(5)
-            found = self._node.tool("judge", *(case.name for case in cases))
-        phase, reason = found["phase"] or "refused", found["reason"] or said.get("reason", "")
-        if said.get("result") == "failed" and phase not in ("failed", "fell_back", "aborted", "committed"):
-            phase, reason = "refused", said.get("reason", "")
-        say(f"{way}: {phase}{': ' if reason else ''}{reason}")
-        return Outcome(phase, reason, found["fresh"], found["cases"], answered)
-
-    def _there(self, cases, more):
-        variables = {**self._variables(cases), **more}
+    def there(self, units, more=None):
+        """Update the node with MORE variables; return what the report says of it."""
+        variables = {**self._variables(units), **(more or {})}
         for old in (self._out / "report").glob("*.json"):
             old.unlink()
         Rollout(self._node.lab.name, self._out / "update.log", variables).wait()
         report = read_report(self._out / "report")
         return report["nodes"][0] if report.get("nodes") else {"result": "failed", "reason": "there is no report"}
 
-    def _back(self):
+    def back(self):
+        """Go back with the committed update; return what there is to say."""
         variables = {"kup_committed": True, "kup_switch_timeout": PATIENT["kup_switch_timeout"]}
         code = Rollout(self._node.lab.name, self._out / "fallback.log", variables, playbook="kup_fallback").wait()
         return {"reason": f"kup_fallback ended with {code}"} if code else {}
+
+    def outcome(self, said, cases=()):
+        """Return the Outcome for CASES of what was SAID of an update."""
+        found = self._node.tool("judge", *(case.name for case in cases))
+        phase, reason = found["phase"] or "refused", found["reason"] or said.get("reason", "")
+        if said.get("result") == "failed" and phase not in ("failed", "fell_back", "aborted", "committed"):
+            phase, reason = "refused", said.get("reason", "")
+        return Outcome(phase, reason, found["fresh"], found["cases"])
+
+
+class Carrier(Updates):
+    """Takes cases through updates."""
+
+    def refusals(self, cases):
+        """Return preflight's blockers for the CASES."""
+        return self.blockers([case.unit for case in cases])
+
+    def go(self, way, cases):
+        """Take the CASES the WAY; return its Outcome. The fallback follows an update that was committed."""
+        more = {"kup_hooks": {"after_switch": str(REPO / "tests/cases/panic.yml")}} if way == "panic" else {}
+        if len(cases) > 1:
+            # One that cannot be restored must not keep the others from being judged.
+            more["kup_on_unit_failure"] = "continue"
+        with self._clients_outside(cases) as answered:
+            said = self.back() if way == "fallback" else self.there([case.unit for case in cases], more)
+            # The panic may be still to come.
+            for _number in range(40 if way == "panic" else 1):
+                if self._node.settle() != "probation":
+                    break
+                time.sleep(5)
+            outcome = self.outcome(said, cases)
+        outcome.answered = answered
+        say(f"{way}: {outcome.phase}{': ' if outcome.reason else ''}{outcome.reason}")
+        return outcome
 
     @contextlib.contextmanager
     def _clients_outside(self, cases):

@@ -1,0 +1,69 @@
+"""Carry applications of Debian through updates of a virtual machine, all on one node, and record what became of each.
+
+    python3 -m tests.applications [--engine foam|ppp|criu] [--way update|fallback|second] [--only NAME...]
+    python3 -m tests.applications --table      write docs/applications.md from docs/applications.json
+    python3 -m tests.applications --list       the applications
+
+fallback: the gate of the update passes on the old kernel only. second: that, and then an update which is kept.
+"""
+
+import argparse
+import signal
+import subprocess
+import sys
+
+from lab.command import LabError, say
+from tests.applications import record, trip
+from tests.applications.declared import Application, names, packages
+from tests.cases.record import nowhere
+
+
+def arguments():
+    parser = argparse.ArgumentParser(
+        prog="python3 -m tests.applications",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--engine", choices=("criu", "foam", "ppp"), default="foam", help="(default: %(default)s)")
+    parser.add_argument("--way", choices=tuple(trip.WAYS), default="update", help="(default: %(default)s)")
+    parser.add_argument(
+        "--only", nargs="+", metavar="NAME", choices=names(), default=names(), help="these (default: all)"
+    )
+    parser.add_argument("--mem", type=int, default=trip.MEMORY, metavar="MIB", help="memory (default: %(default)s)")
+    parser.add_argument("--no-record", action="store_true", help="leave docs/applications.json as it is")
+    parser.add_argument("--lab", default="applications", metavar="NAME", help="the lab's name (default: %(default)s)")
+    parser.add_argument("--table", action="store_true", help="write docs/applications.md and boot nothing")
+    parser.add_argument("--list", action="store_true", help="print the applications and boot nothing")
+    return parser.parse_args()
+
+
+def main():
+    args = arguments()
+    # SIGTERM must end the virtual machine, too, and so must a SIGINT that the shell had set to be ignored.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
+    known = [Application(name) for name in names()]
+    try:
+        if args.list:
+            for one in known:
+                print(f"{one.name:<16} {one.says}")
+            return 0
+        if args.table:
+            record.write_page()
+            return 0
+        chosen = [one for one in known if one.name in args.only]
+        others = [one for one in known if one.name not in args.only]
+        bad = trip.run(args, chosen, others, packages(), nowhere if args.no_record else record.append)
+        for sentence in bad:
+            say(sentence)
+        return 1 if bad else 0
+    except LabError as error:
+        sys.exit(f"applications: {error}")
+    except subprocess.TimeoutExpired as error:
+        sys.exit(f"applications: the node does not answer: {error}")
+    except KeyboardInterrupt:
+        sys.exit("applications: interrupted")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

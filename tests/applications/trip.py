@@ -1,0 +1,145 @@
+"""Applications that go a way together, and what became of each."""
+
+from lab.command import say
+from lab.paths import REPO
+from tests.applications import setting, wire
+from tests.cases.machine import machine
+from tests.cases.update import Updates
+
+#: The steps of each way: an update that is kept, or one whose gate passes on the old kernel only.
+WAYS = {"update": ("update",), "fallback": ("fallback",), "second": ("fallback", "second")}
+GOOD = {"update": "committed", "fallback": "fell_back", "second": "committed"}
+MEMORY = 2560
+# An emulated processor copies and restores the memory of databases, one after the other.
+PATIENT = {"kup_freeze_max": 600, "kup_restore_timeout": 600, "kup_switch_timeout": 1800, "kup_commit_timeout": 1800}
+
+
+def result(good, outcome, fresh, gone, differences):
+    """Return (result, sentence) of an application after an update.
+
+    :param good: the phase in which an update ends that was good.
+    :param outcome: of the whole update.
+    :param fresh: those of its units that have started fresh, as the record says.
+    :param gone: its processes that are no more.
+    :param differences: what its client has found: sentences; None if its connection was lost.
+    """
+    if differences is None or fresh or gone:
+        found = [f"{', '.join(fresh)} started fresh"] * bool(fresh) + [f"gone: {', '.join(gone)}"] * bool(gone)
+        found += ["an open connection was lost"] if differences is None else differences
+        return "lost", "; ".join([*found, outcome.reason] if outcome.reason else found)
+    found = list(differences)
+    if outcome.phase != good:
+        found.append(f"the update ended as {outcome.phase}: {outcome.reason}")
+    return ("wrong" if found else "right"), "; ".join(found)
+
+
+def compare(before, after):
+    """Return (processes that are gone, sentences: what is not as it was) from what was seen of processes, by pid, and is now."""
+    gone, altered = [], []
+    for pid, was in before.items():
+        name, now = f"{''.join(was['Name'])} ({pid})", after.get(pid)
+        if now is None or now["Name"] != was["Name"]:
+            gone.append(name)
+            continue
+        for what in sorted({*was, *now}):
+            if was.get(what) != now.get(what):
+                altered.append(f"{name}: {what} is {now.get(what)!r}, was {was.get(what)!r}")
+    return gone, altered
+
+
+class Trip:
+    """APPLICATIONS on a NODE, whose updates write to the directory OUT; NOTE: function that records a row."""
+
+    def __init__(self, node, applications, engine, out, note):
+        self._node, self._applications, self._engine, self._note = node, applications, engine, note
+        self._updates = Updates(node, engine, out)
+        self._clients = {}
+        self._versions = {one.name: setting.version(node, one) for one in applications}
+        #: Results that an application may not have: sentences.
+        self.bad = []
+
+    def load(self):
+        for one in self._applications:
+            self._clients[one.name] = one.Client(self._connect)
+            say(f"{one.name} is loaded")
+
+    def _connect(self, port):
+        return wire.connect(self._node.lab.record["netns"], (self._node.address, port))
+
+    def refuse(self, way):
+        """Record which applications preflight refuses; return the sentences about the node itself."""
+        blockers, others = self._updates.blockers(self._units()), []
+        for blocker in blockers:
+            if not any(blocker.get("unit") in one.UNITS for one in self._applications) and not blocker.get("engine"):
+                others.append(blocker["sentence"])
+        for one in list(self._applications):
+            said = [blocker["sentence"] for blocker in blockers if blocker.get("unit") in one.UNITS]
+            if said:
+                self._record(one, way, "refused", " ".join(said))
+                self._applications.remove(one)
+        return others
+
+    def _units(self):
+        return [unit for one in self._applications for unit in one.UNITS]
+
+    def go(self, step):
+        """Take the applications one STEP; return whether the update ended as it should."""
+        for one in self._applications:
+            self._clients[one.name].before()
+        were = setting.processes(self._node, self._applications)
+        gate = {"kup_gate_commands": [{"argv": ["sh", "-c", f"test $(uname -r) = {self._node.old}"]}]}
+        said = self._updates.there(self._units(), {**PATIENT, **(gate if step == "fallback" else {})})
+        self._node.settle()
+        outcome = self._updates.outcome(said)
+        say(f"{step}: {outcome.phase}{': ' if outcome.reason else ''}{outcome.reason}")
+        are = setting.processes(self._node, self._applications)
+        for one in self._applications:
+            gone, altered = compare(were[one.name], are[one.name])
+            fresh = [unit for unit in outcome.fresh if unit in one.UNITS]
+            found = self._after(one)
+            self._record(
+                one, step, *result(GOOD[step], outcome, fresh, gone, None if found is None else found + altered)
+            )
+        return outcome.phase == GOOD[step]
+
+    def _after(self, application):
+        try:
+            return self._clients[application.name].after()
+        except OSError as error:
+            say(f"{application.name}: {error}")
+            return None
+        except ValueError as error:
+            return [f"its client was told: {error}"]
+
+    def _record(self, application, way, result, sentence):
+        say(f"{application.name}, {way}: {result}{': ' if sentence else ''}{sentence}")
+        self._note(
+            {
+                "application": application.name, "version": self._versions[application.name], "engine": self._engine,
+                "way": way, "result": result, "sentence": sentence,
+            }
+        )  # fmt: skip
+        if result not in ("right", "refused"):
+            self.bad.append(f"{application.name}, {self._engine}, {way}: {result}: {sentence}")
+
+
+def run(args, applications, others, packages, note):
+    """Take APPLICATIONS the way of ARGS; return the bad results."""
+    out = REPO / "build" / args.lab
+    out.mkdir(parents=True, exist_ok=True)
+    # One image for both engines, with all packages: it is made once, and takes some minutes.
+    with machine(args.lab, out, True, "--data", 2, "--packages", *packages, memory=args.mem) as node:
+        try:
+            node.install([])
+            setting.set_up(node, applications, others)
+            trip = Trip(node, applications, args.engine, out, note)
+            trip.load()
+            others = trip.refuse(WAYS[args.way][0])
+            trip.bad += [f"Preflight refuses the node: {sentence}" for sentence in others]
+            if applications and not others:
+                for step in WAYS[args.way]:
+                    if not trip.go(step):
+                        break
+        finally:
+            node.keep_evidence(out)
+    return trip.bad

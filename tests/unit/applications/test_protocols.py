@@ -1,0 +1,87 @@
+"""The clients' own parsers, against bytes that the servers send."""
+
+import socket
+
+import pytest
+
+from tests.applications import http
+from tests.applications.software import mariadb, rabbitmq, redis
+from tests.applications.wire import Wire
+
+
+@pytest.fixture(name="said")
+def _said():
+    """Return a function that returns a wire on which the other side has said DATA, and closed it."""
+    sockets = []
+
+    def say(data):
+        mine, other = socket.socketpair()
+        sockets.extend((mine, other))
+        other.sendall(data)
+        other.shutdown(socket.SHUT_WR)
+        wire = object.__new__(Wire)
+        wire._socket, wire._reader = mine, mine.makefile("rb")
+        return wire
+
+    yield say
+    for one in sockets:
+        one.close()
+
+
+def test_an_end_in_the_middle_is_a_lost_connection(said):
+    with pytest.raises(ConnectionResetError):
+        said(b"half a li").line()
+    with pytest.raises(ConnectionResetError):
+        said(b"abc").take(4)
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [(b"+OK\r\n", b"OK"), (b":7\r\n", 7), (b"$-1\r\n", None), (b"$3\r\na\r\n\r\n", b"a\r\n"), (b"*2\r\n:1\r\n$1\r\nx\r\n", [1, b"x"])],
+)  # fmt: skip
+def test_replies_of_redis(said, data, expected):
+    assert redis.reply(said(data)) == expected
+
+
+def test_an_error_of_redis_is_no_value(said):
+    assert isinstance(redis.reply(said(b"-ERR EXEC without MULTI\r\n")), ValueError)
+
+
+def packet(number, data):
+    return len(data).to_bytes(3, "little") + bytes([number]) + data
+
+
+def test_a_result_of_mariadb(said):
+    wire = said(
+        packet(0, b"\x0a11.8") + packet(2, b"\0\0\0") + packet(1, b"\x02") + packet(2, b"column") * 2 + packet(4, b"\xfe\0\0\0\0")
+        + packet(5, b"\x03500\xfb") + packet(6, b"\xfc\x2c\x01" + b"x" * 300 + b"\x01y") + packet(7, b"\xfe\0\0\0\0")
+    )  # fmt: skip
+    assert mariadb.Connection(wire, b"of_lab").query("select") == [["500", None], ["x" * 300, "y"]]
+
+
+def test_a_refusal_of_mariadb(said):
+    wire = said(packet(0, b"\x0a11.8") + packet(2, b"\xff\x15\x04#28000Access denied"))
+    with pytest.raises(ValueError, match="refuses of_lab"):
+        mariadb.Connection(wire, b"of_lab")
+
+
+def frame(kind, payload):
+    return bytes([kind]) + b"\0\1" + len(payload).to_bytes(4, "big") + payload + b"\xce"
+
+
+def test_a_message_of_rabbitmq(said):
+    hello = b"".join(
+        frame(1, bytes([0, klass, 0, method])) for klass, method in ((10, 10), (10, 30), (10, 41), (20, 11))
+    )
+    declared = frame(1, bytes([0, 50, 0, 11]) + b"\x01q" + (19).to_bytes(4, "big") + b"\0\0\0\0")
+    got = frame(1, bytes([0, 60, 0, 71]) + (3).to_bytes(8, "big") + b"\0\0\0") + frame(2, b"header") + frame(3, b"hi")
+    connection = rabbitmq.Connection(said(hello + declared + got + frame(1, bytes([0, 60, 0, 72, 0]))))
+    assert connection.declare(b"q") == 19
+    assert connection.get(b"q") == (3, b"hi")
+    assert connection.get(b"q") is None
+
+
+def test_answers_of_web_servers(said):
+    chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x\r\nde\r\n0\r\n\r\n"
+    wire = said(b"HTTP/1.1 404 Not Found\r\nContent-length: 2\r\n\r\nno" + chunked + b"HTTP/1.1 204 No Content\r\n\r\n")
+    assert [http.answer(wire) for _number in range(3)] == [(404, b"no"), (200, b"abcde"), (204, b"")]
