@@ -13,6 +13,7 @@
 #include "frames/bind.h"
 #include "frames/device.h"
 #include "frames/record.h"
+#include "page_server/discard.h"
 #include "serve/serve.h"
 #include "store/round.h"
 
@@ -20,6 +21,7 @@ static const char usage[] =
 	"Usage:\n"
 	"  paged store --store DIR --socket-fd N [--first]                      one pre-dump round of CRIU\n"
 	"  paged store --store DIR --socket-fd N [--first] --last --images-dir DIR   its last dump\n"
+	"  paged discard --socket-fd N                             a dump that is only to show whether CRIU can make it\n"
 	"  paged serve --store DIR | --frames --images-dir DIR --socket PATH --journal FILE [--after FILE]\n"
 	"                                                          restore on demand, and when FILE is there all the rest\n"
 	"  paged begin --keep-out START-END [--keep-out ...]       pages stay in memory: before the dump\n"
@@ -126,6 +128,16 @@ static int run_store(const struct arguments *arguments)
 						    .last = arguments->last });
 }
 
+static bool can_discard(const struct arguments *arguments)
+{
+	return arguments->socket_fd >= 0;
+}
+
+static int run_discard(const struct arguments *arguments)
+{
+	return discard_pages(arguments->socket_fd);
+}
+
 static bool can_serve(const struct arguments *arguments)
 {
 	return !arguments->store == arguments->frames && arguments->images && arguments->socket && arguments->journal;
@@ -180,8 +192,8 @@ static const struct subcommand {
 	bool (*can)(const struct arguments *arguments);
 	int (*run)(const struct arguments *arguments);
 } subcommands[] = {
-	{ "store", can_store, run_store },    { "serve", can_serve, run_serve }, { "begin", can_begin, run_begin },
-	{ "record", can_record, run_record }, { "bind", can_bind, run_bind },
+	{ "store", can_store, run_store },    { "discard", can_discard, run_discard }, { "serve", can_serve, run_serve },
+	{ "begin", can_begin, run_begin },    { "record", can_record, run_record },    { "bind", can_bind, run_bind },
 };
 
 static int complain(void)

@@ -19,6 +19,9 @@ CHECKS = STATE + "/checks.json"
 IMAGES = STATE + "/images"
 # How the directories begin that take the place of a restored unit's PrivateTmp= until the unit is restarted.
 PRIVATE_TMP = STATE + "/systemd-private-"
+# What the rehearsals of dumps have shown; and their images, for as long as each takes.
+REHEARSALS = STATE + "/rehearsals.json"
+REHEARSAL_IMAGES = STATE + "/rehearsal"
 # What a kernel on probation said before it panicked; kept until the next update.
 PANIC_LOG = STATE + "/panic.log"
 

@@ -76,6 +76,9 @@ options:
       memory:
         description: How each unit's memory travelled, as M(kup.fleet.kup_switch) returns it.
         type: dict
+      rehearsal:
+        description: What the rehearsal of the dump has shown of each unit, as M(kup.fleet.kup_rehearse) returns it.
+        type: dict
       units:
         description: The units as they are now.
         type: list

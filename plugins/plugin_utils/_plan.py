@@ -47,6 +47,7 @@ def examine(hosts, connections, variables):
     check_policies({"kup_units": None, **variables})
     registry.check(variables.get("kup_engine", registry.AUTO))
     _seconds("kup_freeze_target", variables.get("kup_freeze_target", 0))
+    _seconds("kup_rehearse_max", variables.get("kup_rehearse_max", 1), above_zero=True)
     for name, least in _NUMBERS.items():
         if name in variables:
             number(name, variables[name], least)
@@ -112,9 +113,10 @@ def number(name, value, least):
     return int(value)
 
 
-def _seconds(name, value):
-    if isinstance(value, bool) or not re.fullmatch(r"\d+(\.\d+)?", str(value)):
-        raise KupError(f"{name} is {value!r}, expected a number of seconds such as 0.3.")
+def _seconds(name, value, above_zero=False):
+    good = not isinstance(value, bool) and re.fullmatch(r"\d+(\.\d+)?", str(value))
+    if not good or (above_zero and not float(value)):
+        raise KupError(f"{name} is {value!r}, expected a number of seconds{' above 0' * above_zero} such as 0.3.")
 
 
 def batches(hosts, sizes):

@@ -635,9 +635,39 @@ CASES = (
         "exit 0",
     ),
     Mutation(
+        "files/node/switch/end-rehearsal",
+        "a rehearsal that was killed leaves the network lock",
+        "\nnft delete table inet kup 2>/dev/null\n",
+        "\n",
+    ),
+    Mutation(
+        "files/node/switch/end-rehearsal",
+        "after a rehearsal that was killed packets flow before CRIU has undone its part",
+        "\nawait_units\n",
+        "\n:\n",
+    ),
+    Mutation(
+        "plugins/module_utils/_update/rehearsal.py",
+        "a rehearsal leaves the network lock",
+        "        undos.push_undo(network_lock.release)\n",
+        "",
+    ),
+    Mutation(
+        "plugins/module_utils/_update/rehearsal.py",
+        "a refusal of a rehearsal counts for another process",
+        "        same = all(kept.get(key) == value for key, value in _identity(unit).items())",
+        "        same = True",
+    ),
+    Mutation(
+        "plugins/module_utils/_update/rehearsal.py",
+        "a unit with a watchdog is frozen for longer than its watchdog waits",
+        "    limit = min(limit, watchdog / 2) if watchdog else limit\n",
+        "",
+    ),
+    Mutation(
         "files/node/switch/clean-up",
         "frozen control groups stay frozen",
-        "\nthaw_units\n",
+        "\nthaw_units $UNITS\n",
         "\n:\n",
     ),
     Mutation(

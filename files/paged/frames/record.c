@@ -6,7 +6,6 @@
  */
 #include "frames/record.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,11 +14,12 @@
 
 #include "frames/frame_tasks.h"
 #include "frames/record_task.h"
-#include "frames/sink.h"
 #include "images/core.h"
 #include "images/pagemap.h"
 #include "images/snapshot_id.h"
 #include "page_server/peer.h"
+#include "page_server/sink.h"
+#include "page_server/soft_dirty.h"
 
 /* Pages of shared memory that are received at once. */
 #define BATCH 64
@@ -58,19 +58,6 @@ static struct object *find_object(struct dump_session *session, enum object_type
 static uint32_t pages_id(const struct dump_session *session, const struct object *object)
 {
 	return PAGES_ID_BASE + (uint32_t)(object - session->objects);
-}
-
-static int clear_soft_dirty(uint64_t task)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/clear_refs", task);
-	CLEANUP_FD int file = open(path, O_WRONLY | O_CLOEXEC);
-
-	/* 4: the soft-dirty bits, Documentation/filesystems/proc.rst. */
-	if (file < 0 || write(file, "4", 1) != 1)
-		return fail_errno("%s cannot be written", path);
-	return 0;
 }
 
 /* Once CRIU has this answer it asks the kernel which pages of the task there are, and which have been written to. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fuzz target: a whole round of `paged store`, or all that CRIU sends to `paged record`. The first byte chooses. */
+/* Fuzz target: a whole round of `paged store`, or all that CRIU sends to `paged record` or `paged discard`. The first byte chooses. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -8,6 +8,7 @@
 
 #include "frames/record.h"
 #include "fuzz.h"
+#include "page_server/discard.h"
 #include "snapshot.h"
 #include "store/round.h"
 
@@ -48,7 +49,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	options.socket = ends[1];
 	options.last = data[0] & 1;
 	options.first = !(data[0] & 2);
-	if (data[0] & 4)
+	if (data[0] & 8)
+		(void)discard_pages(ends[1]);
+	else if (data[0] & 4)
 		(void)record_tree(&(struct record_options){ .images = images, .socket = ends[1] });
 	else
 		(void)store_round(&options);

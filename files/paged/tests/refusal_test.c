@@ -724,9 +724,10 @@ static void test_spoilt_page_without_poison(bool late)
 	await_release(store);
 }
 
-/* `paged record` on whose standard input nobody says that the tree stands still. */
-static int open_record_with(pid_t *pid, const char *word)
+/* `paged VERB` on one end of a socket pair, and with nothing on its standard input; returns the other end. */
+static int open_server(pid_t *pid, const char *verb, const char *directory_of_images, const char *word)
 {
+	const char *option = directory_of_images ? "--images-dir" : NULL;
 	char number[16];
 	int ends[2];
 
@@ -739,11 +740,17 @@ static int open_record_with(pid_t *pid, const char *word)
 		snprintf(number, sizeof(number), "%d", ends[1]);
 		if (nobody < 0 || dup2(nobody, 0) || fcntl(ends[1], F_SETFD, 0))
 			_exit(99);
-		execl(paged, paged, "record", "--images-dir", images, "--socket-fd", number, word, NULL);
+		execl(paged, paged, verb, "--socket-fd", number, option, directory_of_images, word, NULL);
 		_exit(99);
 	}
 	close(ends[1]);
 	return ends[0];
+}
+
+/* Nobody says that the tree stands still. */
+static int open_record_with(pid_t *pid, const char *word)
+{
+	return open_server(pid, "record", images, word);
 }
 
 static int open_record(pid_t *pid)
@@ -830,6 +837,44 @@ static void test_record(int form)
 	CHECK(!close(fd) && exit_code(pid) == 1);
 }
 
+/* Everything counts as unchanged, and what comes nevertheless is dropped. */
+static void test_discard(int form)
+{
+	const uint64_t shared = 5 << 8 | 2;
+	char has_parent = 0;
+	int32_t status = -1;
+	pid_t pid, gone;
+	int fd = open_server(&pid, "discard", NULL, NULL);
+
+	send_request(fd, form, 5, 0, 0, object);
+	CHECK(!receive_bytes(fd, &status, 4) && status == 1);
+	send_request(fd, form, 4, 0, 0, object);
+	CHECK(!receive_bytes(fd, &has_parent, 1) && has_parent == 1);
+	send_request(fd, form, ADD(PARENT), 5, BASE, object);
+	send_page(fd, form, PRESENT, BASE + 5 * PAGE);
+	send_request(fd, form, 4, 0, 0, shared);
+	CHECK(!receive_bytes(fd, &has_parent, 1) && has_parent == 1);
+	send_page(fd, form, PRESENT, 0);
+	CHECK(finish(fd, form, pid) == 0);
+
+	/* A process that is gone; a request that there is not; no closing request. */
+	gone = fork();
+	if (!gone)
+		_exit(0);
+	CHECK(gone > 0 && !exit_code(gone));
+	fd = open_server(&pid, "discard", NULL, NULL);
+	send_request(fd, form, 4, 0, 0, (uint64_t)gone << 8 | 1);
+	CHECK(exit_code(pid) == 1 && !close(fd));
+	fd = open_server(&pid, "discard", NULL, NULL);
+	send_request(fd, form, 4, 0, 0, object);
+	CHECK(!receive_bytes(fd, &has_parent, 1));
+	send_request(fd, form, 0x77, 1, BASE, object);
+	CHECK(finish(fd, form, pid) == 1);
+	fd = open_server(&pid, "discard", NULL, NULL);
+	send_request(fd, form, 4, 0, 0, object);
+	CHECK(!receive_bytes(fd, &has_parent, 1) && !close(fd) && exit_code(pid) == 1);
+}
+
 int main(int argc, char **argv)
 {
 	char command[128];
@@ -851,6 +896,8 @@ int main(int argc, char **argv)
 	CHECK(!umount(small));
 	test_record(24);
 	test_record(32);
+	test_discard(24);
+	test_discard(32);
 	test_clear_soft_dirty(24);
 	test_clear_soft_dirty(32);
 	test_places();

@@ -14,8 +14,6 @@ import contextlib
 import glob
 import os
 import re
-import struct
-import time
 from importlib.util import find_spec
 
 from .._blocker import about
@@ -23,10 +21,10 @@ from .._boot import crash_kernel, kexec
 from .._criu import command
 from .._environment import run_files
 from .._errors import KupError
-from .._files import make_directory, read_text
+from .._files import read_text
 from .._system import memory
 from .._system.units import Unit
-from . import checks, frames, kmod, page_daemon, swap
+from . import checks, empty_parent, frames, kmod, page_daemon, swap
 from .base import Engine
 from .page_server import ON_DEMAND, PageServerCheckpoint
 
@@ -38,7 +36,6 @@ _MUCH = 256 << 20
 # A walk over the page tables of so much memory in small pages takes a few milliseconds.
 _SMALL = 256 << 20
 _HUGE_FIELDS = ("AnonHugePages", "ShmemPmdMapped", "FilePmdMapped")  # of /proc/PID/smaps_rollup
-_INVENTORY_MAGIC = 0x58313116  # criu/include/magic.h
 _PAGE = 4096
 # Bytes a second at which frames are bound, and CRIU looks at pages: half of what _MUCH says.
 _PACE = 1 << 30
@@ -150,11 +147,7 @@ class PppCheckpoint(PageServerCheckpoint):
         return swap.bring_in(self.unit)
 
     def pre_copy_again(self):
-        parent = f"{self.directory}/before"
-        for path in (self.directory, parent):
-            make_directory(path)
-        with open(f"{parent}/inventory.img", "wb") as stream:
-            stream.write(inventory(int(time.clock_gettime(time.CLOCK_BOOTTIME) * 1e6)))
+        empty_parent.make(self.directory)
 
     def before_freeze(self):
         unit = Unit(self.unit.name)  # some of its processes may be new
@@ -173,7 +166,7 @@ class PppCheckpoint(PageServerCheckpoint):
         return page_daemon.Server(["record", "--images-dir", self.directory, *words])
 
     def parent_options(self):
-        return ["--prev-images-dir", "before"]
+        return empty_parent.OPTIONS
 
     def record_frames(self, first):
         """Record the tree's frames; its tasks are numbered from ``first`` on. Returns the next free number."""
@@ -205,17 +198,3 @@ def _small_pages(unit):
 def _clear_soft_dirty(process):
     with open(f"{process.path}/clear_refs", "w", encoding="ascii") as stream:
         stream.write("4")
-
-
-def inventory(uptime):
-    """CRIU's image of a parent without any pages, made ``uptime`` microseconds after the machine's start."""
-    message = b"\x08\x02\x10\x01\x20\x01\x40" + _varint(uptime) + b"\x48\x01"
-    return struct.pack("<II", _INVENTORY_MAGIC, len(message)) + message
-
-
-def _varint(number):
-    encoded = bytearray()
-    while number >= 0x80:
-        encoded.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes([*encoded, number])

@@ -26,6 +26,7 @@ else:
 
 _PROC = "/proc"
 _UNIFIED = "0::"  # cgroups(7): the row of version 2 in /proc/PID/cgroup
+_STARTED = 19  # proc_pid_stat(5): the place of starttime behind the name
 #: Where systemd has mounted the control groups, version 2.
 CGROUPS = "/sys/fs/cgroup"
 
@@ -101,6 +102,12 @@ class Process:
                 continue  # closed in between
 
     @property
+    def started(self):
+        """When it was started, in clock ticks after the machine's start, as text; empty where it has ended."""
+        words = _stat(self.path)
+        return words[_STARTED] if len(words) > _STARTED else ""
+
+    @property
     def cgroup(self):
         """Path of the control group (version 2); empty where it has ended."""
         rows = read_lines(f"{self.path}/cgroup")
@@ -121,12 +128,17 @@ def _numbers(directory):
         return []
 
 
+def _stat(path):
+    """The fields of /proc/PID/stat behind the name, beginning with the state; none where the process has ended."""
+    # proc_pid_stat(5): the name, in parentheses, may have any bytes, parentheses among them.
+    return read_text(f"{path}/stat", "").rpartition(")")[2].split()
+
+
 def parents():
     """Parents of all processes of the node: dict pid → the parent's pid."""
     found = {}
     for pid in _numbers(_PROC):
-        # proc_pid_stat(5): the name, in parentheses, may have any bytes, parentheses among them.
-        words = read_text(f"{_PROC}/{pid}/stat", "").rpartition(")")[2].split()
+        words = _stat(f"{_PROC}/{pid}")
         if len(words) > 1:
             found[pid] = int(words[1])
     return found

@@ -40,16 +40,17 @@ def create(record, engine, number):
     return created
 
 
-def examine(checkpoints):
+def examine(checkpoints, beside=()):
     """Examine each unit as it is now.
 
+    :param beside: more units that travel with them.
     :raises KupError: a unit cannot be moved.
     """
     for each in checkpoints:
         unit = each.unit = Unit(each.unit.name)
         if not unit.active:
             raise KupError(f"{unit.name} is {unit.properties['ActiveState']}, expected active with a main process.")
-    carried = seen.links([each.unit for each in checkpoints])
+    carried = seen.links([*(each.unit for each in checkpoints), *beside])
     for each in checkpoints:
         each.findings = examination.examine(each.unit, carried)
         blockers = each.findings.blockers

@@ -166,6 +166,17 @@ def unit_text(unit):
 
 
 @check
+def dump_refused(sentence):
+    """CRIU could not dump the unit when the dump was rehearsed, and the same process still runs with the same CRIU and kernel."""
+    if sentence:
+        yield (
+            "",
+            f"cannot be dumped, as the rehearsal has shown: {sentence.rstrip('.')}",
+            "change what CRIU names there, restart the unit, or take it out of kup_units",
+        )
+
+
+@check
 def drop_in_order(unit):
     """A drop-in in /etc/systemd/system.control sorts behind that of the restore, and would replace its settings."""
     for path in unit.drop_ins:

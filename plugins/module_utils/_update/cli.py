@@ -6,11 +6,12 @@
 
 from __future__ import annotations
 
+import json
 import sys
 
 from .._criu import cleanup
 from .._errors import KupError
-from . import lock, switch, watch
+from . import lock, rehearsal, switch, watch
 from . import record as records
 
 #: Exit code of a switch that was given up in good order; after any other files/node/switch/clean-up puts things right.
@@ -19,7 +20,8 @@ GIVEN_UP = 3
 
 def main(arguments):
     """``switch``: to the new kernel; ``fallback REASON``: back to the old one, from probation; ``return REASON``: after the commit,
-    too; ``watch``: judge a kernel on probation; ``undo UNIT DIRECTORY``: what a killed CRIU has left of a dump. Returns an exit code."""
+    too; ``watch``: judge a kernel on probation; ``undo UNIT DIRECTORY``: what a killed CRIU has left of a dump;
+    ``rehearse SECONDS UNIT…``: dump each unit and let it go on. Returns an exit code."""
     try:
         if arguments == ["watch"]:
             watch.look()  # which may take as long as the operator's commands do
@@ -45,9 +47,12 @@ def _run(arguments):
         switch.go_back(arguments[1], records.UNDECIDED)
     elif arguments[:1] == ["return"] and len(arguments) == 2:
         switch.go_back(arguments[1], records.RETURNABLE)
+    elif arguments[:1] == ["rehearse"] and len(arguments) > 2:
+        sys.stdout.write(json.dumps(rehearsal.rehearse(arguments[2:], float(arguments[1]))) + "\n")
     else:
         raise KupError(
-            f"{' '.join(arguments)!r} is not known, expected 'switch', 'fallback REASON', 'return REASON', 'watch' or 'undo UNIT DIRECTORY'."
+            f"{' '.join(arguments)!r} is not known, expected 'switch', 'fallback REASON', 'return REASON', 'rehearse SECONDS UNIT…', 'watch' "
+            "or 'undo UNIT DIRECTORY'."
         )
 
 

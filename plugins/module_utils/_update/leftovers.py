@@ -13,7 +13,7 @@ from .._boot import kexec
 from .._engines import pending_memory, registry
 from .._environment import kept
 from .._errors import KupError
-from .._paths import BOOT, CHECKS, KERNELS, MEMORY, NUMBERS, PANIC_LOG, RUN
+from .._paths import BOOT, CHECKS, KERNELS, MEMORY, NUMBERS, PANIC_LOG, REHEARSAL_IMAGES, REHEARSALS, RUN
 from .._run import run
 from . import network_lock, private_tmp
 from . import record as records
@@ -34,6 +34,7 @@ def clean_up(record, dry=False):
     left = (
         loaded
         or os.path.exists(BOOT)
+        or os.path.exists(REHEARSAL_IMAGES)
         or bool(images and os.path.exists(images))
         or bool(_run_files() + kept.removable())
     )
@@ -41,7 +42,8 @@ def clean_up(record, dry=False):
         return left
     if images:
         shutil.rmtree(images, ignore_errors=True)
-    shutil.rmtree(BOOT, ignore_errors=True)
+    for directory in (BOOT, REHEARSAL_IMAGES):
+        shutil.rmtree(directory, ignore_errors=True)
     network_lock.release()
     if loaded:
         kexec.unload()
@@ -84,7 +86,7 @@ def uninstall(record, dry=False):
 
 
 def _kept():
-    return [KERNELS, BOOT, MEMORY, NUMBERS, CHECKS, PANIC_LOG]
+    return [KERNELS, BOOT, MEMORY, NUMBERS, CHECKS, PANIC_LOG, REHEARSALS, REHEARSAL_IMAGES]
 
 
 def _images(record):

@@ -28,7 +28,7 @@ from .._environment import mounts, packet_filter, run_files, security_profiles, 
 from .._errors import KupError
 from .._system import processes
 from .._system.units import Unit, full_names
-from . import checks, seen
+from . import checks, rehearsal, seen
 from . import record as records
 
 #: What the node needs: command → Debian package.
@@ -190,7 +190,7 @@ def _judge(unit, carried=frozenset()):
         refused = [each for mount in used for each in first_of(environment_checks.MOUNT_CHECKS, mount)]
         labels = security_profiles.of_unit(unit)
         refused += [each for label in labels for each in first_of(environment_checks.LABEL_CHECKS, label)]
-        blockers = findings.blockers + about(refused + _of_run_files(unit), unit=unit.name)
+        blockers = findings.blockers + about(refused + _of_run_files(unit), unit=unit.name) + rehearsal.blockers(unit)
         verdict["movable"] = not blockers
         verdict["mounts"] = [mount.place for mount in used]
         verdict["connections"] = len([socket for socket in findings.sockets if socket.connected])

@@ -19,6 +19,8 @@ from .._system.units import Unit
 from . import lock, switch, timeline, unit_names
 from . import record as records
 
+# Seconds that a rehearsal may take for its beginning, and for each unit beside the freeze.
+_BEGINNING, _UNIT = 60, 120
 _LAST_WORD = 10  # seconds between the restored application and the last line of the timeline, at most
 
 
@@ -30,12 +32,32 @@ def start(unit, arguments):
     :raises KupError: systemd could not start it, e.g. because the runtime is not installed.
     """
     run(["systemctl", "reset-failed", unit], check=False)
-    # KillMode: a switch that is killed must not take CRIU with it; files/node/switch/clean-up puts right what it leaves. OOMPolicy: a
-    # CRIU that took too much memory must not end the switch, which undoes what that CRIU cannot undo any more.
-    clean_up = f"ExecStopPost=/bin/sh {RUNTIME}/switch/clean-up"
-    properties = ["Type=exec", "KillMode=process", "OOMPolicy=continue", clean_up]
-    options = ["--quiet", f"--unit={unit}", *(f"--property={text}" for text in properties)]
-    run(["systemd-run", *options, "--", f"{RUNTIME}/cli", *arguments])
+    run([*_words(unit, "clean-up"), "--", f"{RUNTIME}/cli", *arguments])
+
+
+def _words(unit, clean_up):
+    """The beginning of a command line that starts a program of ours as ``unit``; what it leaves, files/node/switch/``clean_up`` puts right."""
+    # KillMode: a switch that is killed must not take CRIU with it. OOMPolicy: a CRIU that took too much memory must not end the switch,
+    # which undoes what that CRIU cannot undo any more.
+    stop = f"ExecStopPost=/bin/sh {RUNTIME}/switch/{clean_up}"
+    properties = ["Type=exec", "KillMode=process", "OOMPolicy=continue", stop]
+    return ["systemd-run", "--quiet", f"--unit={unit}", *(f"--property={text}" for text in properties)]
+
+
+def rehearse(names, limit):
+    """Rehearse the dump of units (`rehearsal.rehearse`, same parameters and result) as a service, which needs not this process to end well.
+
+    :raises KupError: it has failed.
+    """
+    words = [*_words(unit_names.REHEARSAL, "end-rehearsal"), "--wait", "--pipe", "--collect"]
+    patience = _BEGINNING + len(names) * (limit + _UNIT)
+    done = run(
+        [*words, "--", f"{RUNTIME}/cli", "rehearse", str(limit), *names], stdin="", timeout=patience, check=False
+    )
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or [""])[-1].removeprefix("kup: ")
+        raise KupError(last or f"{unit_names.REHEARSAL} has ended with {done.returncode}; look at its journal.")
+    return json.loads(done.stdout)
 
 
 def go_back(reason, owner="", committed=False):

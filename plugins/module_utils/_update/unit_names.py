@@ -9,6 +9,8 @@ from __future__ import annotations
 SWITCH = "kup-switch.service"
 FALLBACK = "kup-fallback.service"
 DEADLINE = "kup-deadline.service"
+#: It leaves the node as it is.
+REHEARSAL = "kup-rehearsal.service"
 
-#: Each of them changes the record while it runs.
+#: Each of these changes the record while it runs.
 ALL = (SWITCH, FALLBACK, DEADLINE)

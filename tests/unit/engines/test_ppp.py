@@ -1,6 +1,5 @@
-"""The engine ppp: CRIU's empty parent, what it refuses, and how memory comes back."""
+"""The engine ppp: what it refuses, and how memory comes back."""
 
-import struct
 import types
 
 import pytest
@@ -10,14 +9,6 @@ from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._system import memory
 
 ENGINE = ppp.Ppp()
-
-
-def test_the_parent_is_an_inventory_without_pages():
-    image = ppp.inventory(300)
-    magic, size = struct.unpack_from("<II", image)
-    assert (magic, size) == (0x58313116, len(image) - 8)
-    # img_version 2, fdinfo_per_id, ns_per_id, dump_uptime, pre_dump_mode splice
-    assert image[8:] == bytes([8, 2, 16, 1, 32, 1, 64, 0xAC, 2, 72, 1])
 
 
 def test_auto_does_not_take_what_a_power_cut_loses():

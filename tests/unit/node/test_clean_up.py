@@ -251,3 +251,80 @@ def test_the_clean_up_answers_an_action_script_that_waits(node):
     watch.cancel()
     assert not (images / "resume").exists()
     assert not (images / "freeze").exists()
+
+
+def rehearsed(made):
+    """A rehearsal that was killed: its images are in a place of their own."""
+    place = made.root / f"var/lib/kup/rehearsal/0-{UNIT}"
+    (made.root / f"var/lib/kup/images/update/1-{UNIT}").rename(made.root / "moved")
+    place.parent.mkdir()
+    (made.root / "moved").rename(place)
+    made.write("proc/self/cgroup", "0::/system.slice/kup-rehearsal.service\n")
+    made.write("sys/fs/cgroup/system.slice/kup-rehearsal.service/cgroup.procs", "1\n77\n")
+    return place
+
+
+def test_after_a_rehearsal_that_was_killed_the_application_goes_on(node):
+    made = killed(node, phase="prepared")
+    place = rehearsed(made)
+    made.fake("sleep", f"echo somebody >{made.root}/proc/77/cmdline")
+    made.run("switch/end-rehearsal", **KILLED)
+    assert frozen(made) == "0"
+    assert made.called("nft") == ["nft delete table inet kup"]
+    assert not place.parent.exists()
+    assert made.load()["PHASE"] == "prepared"
+    assert not made.called("cli")
+
+
+def test_packets_wait_until_criu_has_undone_its_part(node):
+    made = killed(node, phase="prepared")
+    rehearsed(made)
+    made.fake(
+        "sleep",
+        f'[ "$1" = 1 ] || exit 0\necho slept >>{made.root}/order\n'
+        f"[ $(wc -l <{made.root}/order) -lt 5 ] || echo somebody >{made.root}/proc/77/cmdline",
+    )
+    made.fake("nft", f"echo nft >>{made.root}/order")
+    made.run("switch/end-rehearsal", **KILLED)
+    assert made.read("order").split() == ["slept"] * 5 + ["nft"]
+
+
+def test_what_a_criu_that_was_killed_in_a_rehearsal_left_is_undone(node):
+    made = killed(node, phase="prepared")
+    place = rehearsed(made)
+    made.write("proc/77/cmdline", "somebody\0")
+    made.run("switch/end-rehearsal", **KILLED)
+    assert made.called("cli") == [f"cli undo {UNIT} {place}/"]
+
+
+def test_a_rehearsal_that_ended_by_itself_needs_nothing(node):
+    made = killed(node, phase="prepared")
+    rehearsed(made)
+    made.run("switch/end-rehearsal", SERVICE_RESULT="exit-code", EXIT_CODE="exited", EXIT_STATUS="3")
+    assert made.calls == []
+
+
+def test_a_rehearsal_that_was_killed_before_its_first_dump_thaws_no_unit(node):
+    made = killed(node, phase="prepared")
+    rehearsed(made).parent.rename(made.root / "away")
+    made.run("switch/end-rehearsal", **KILLED)
+    assert not made.called("systemctl")
+    assert made.called("nft") == ["nft delete table inet kup"]
+
+
+def test_a_switch_that_has_begun_after_a_rehearsal_is_left_alone(node):
+    made = killed(node)
+    rehearsed(made)
+    made.fake("flock", "exit 1")
+    made.run("switch/end-rehearsal", **KILLED)
+    assert made.calls == ["flock --timeout 5 9"]
+
+
+def test_the_action_script_of_a_rehearsal_gives_up_soon(node):
+    made = killed(node, dumps=False)
+    images, pipes = dumping(made)
+    (images / "patience").write_text("1\n")
+    process = action_script(made, "post-dump", images)
+    assert heard(pipes["dumped"])
+    assert process.wait(10) == 1
+    assert frozen(made) == "0"

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from ansible_collections.kup.fleet.plugins.module_utils._update import record
-from ansible_collections.kup.fleet.plugins.modules import kup_gate, kup_preflight, kup_stage
+from ansible_collections.kup.fleet.plugins.modules import kup_gate, kup_preflight, kup_rehearse, kup_stage
 from ansible_collections.kup.fleet.plugins.plugin_utils import _controller, _plan
 
 COLLECTION = Path(__file__).parents[3]
@@ -88,6 +88,7 @@ def test_a_roles_variable_has_the_type_of_its_source():
     ("role", "tasks", "module"),
     [
         ("kup_checkpoint", "preflight", kup_preflight),
+        ("kup_checkpoint", "rehearse", kup_rehearse),
         ("kup_kexec", "stage", kup_stage),
         ("kup_kexec", "remember", kup_gate),
         ("kup_restore", "gate", kup_gate),
@@ -127,6 +128,7 @@ def test_the_plan_checks_every_number():
     assert given == {name: f"{{{{ {name} }}}}" for name in given}
     assert numbers | {
         "kup_freeze_target",
+        "kup_rehearse_max",
         "kup_engine",
         "kup_on_unit_failure",
         "kup_kernel",

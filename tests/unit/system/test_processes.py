@@ -28,13 +28,14 @@ def test_a_process_has_a_parent_and_memory(child):
     process = processes.Process(child.pid)
     assert process.parent == os.getpid()
     assert process.rss == process.size("VmRSS") > 0
+    assert int(process.started) >= int(processes.Process(os.getpid()).started) > 0
 
 
 def test_one_that_has_ended_has_neither(child):
     process = processes.Process(child.pid)
     child.kill()
     child.wait()
-    assert (process.parent, process.rss, process.exists) == (0, 0, False)
+    assert (process.parent, process.rss, process.started, process.exists) == (0, 0, "", False)
 
 
 def test_without_psutil_one_sentence_says_what_to_install(child, monkeypatch):

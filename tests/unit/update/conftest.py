@@ -261,7 +261,17 @@ def node(tmp_path, monkeypatch):
         monkeypatch.setattr(module, name, fake)
     for name in ("KERNELS", "PANIC_LOG", "STATE"):
         monkeypatch.setattr(staging, name, str(tmp_path / ("" if name == "STATE" else name.lower())))
-    for name in ("BOOT", "CHECKS", "KERNELS", "MEMORY", "NUMBERS", "PANIC_LOG", "RUN"):
+    for name in (
+        "BOOT",
+        "CHECKS",
+        "KERNELS",
+        "MEMORY",
+        "NUMBERS",
+        "PANIC_LOG",
+        "REHEARSAL_IMAGES",
+        "REHEARSALS",
+        "RUN",
+    ):
         monkeypatch.setattr(leftovers, name, str(tmp_path / name.lower()))
     monkeypatch.setitem(registry.ENGINES, "fake", Engine(found))
     for release in (OLD, NEW):

@@ -92,6 +92,10 @@ CASES = [
         Case(unit(missing_files=["/etc/a.conf"]), unit(), "its file /etc/a.conf", "is not there any more"),
     ),
     (
+        "dump-refused",
+        Case(("CRIU could not dump a.service: bad.",), ("",), "", "has shown: CRIU could not dump a.service: bad;"),
+    ),
+    (
         "drop-in-order",
         Case(
             unit(drop_ins=["/etc/systemd/system.control/a.service.d/zzz.conf"]),
@@ -128,4 +132,9 @@ test_every_check_has_a_case, test_a_blocker_is_found, test_no_blocker_is_found =
 
 def test_each_check_of_the_node_and_of_a_unit_is_applied():
     applied = {each.code for each in checks.NODE_CHECKS + checks.UNIT_CHECKS}
-    assert applied == {code for code, _case in CASES} - {"run-at-work", "unfinished-update", "socket-path"}
+    assert applied == {code for code, _case in CASES} - {
+        "run-at-work",
+        "unfinished-update",
+        "dump-refused",
+        "socket-path",
+    }

@@ -7,7 +7,7 @@
 import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
-from ansible_collections.kup.fleet.plugins.module_utils._update import cli, lock, switch, watch
+from ansible_collections.kup.fleet.plugins.module_utils._update import cli, lock, rehearsal, switch, watch
 from ansible_collections.kup.fleet.plugins.module_utils._update import record as records
 
 
@@ -17,6 +17,7 @@ def done(node, record, monkeypatch, tmp_path):
     monkeypatch.setattr(lock, "RUN", str(tmp_path / "run"))
     monkeypatch.setattr(switch, "depart", lambda *arguments: done.append(arguments[1:]))
     monkeypatch.setattr(switch, "go_back", lambda *arguments: done.append(arguments))
+    monkeypatch.setattr(rehearsal, "rehearse", lambda *arguments: done.append(arguments) or {"a.service": {}})
     monkeypatch.setattr(watch, "look", lambda: done.append("look"))
     monkeypatch.setattr(cli.cleanup, "undo", lambda *arguments: done.append(arguments))
     return done
@@ -28,6 +29,7 @@ def done(node, record, monkeypatch, tmp_path):
         (["switch"], ("7.2.1", "switching")),
         (["fallback", "nobody committed"], ("nobody committed", records.UNDECIDED)),
         (["return", "it is slow"], ("it is slow", records.RETURNABLE)),
+        (["rehearse", "2.5", "a.service", "b.service"], (["a.service", "b.service"], 2.5)),
         (["watch"], "look"),
         (["undo", "a.service", "/images"], ("a.service", "/images")),
     ],
@@ -37,7 +39,7 @@ def test_commands(done, arguments, what):
     assert done == [what]
 
 
-@pytest.mark.parametrize("arguments", [[], ["fallback"], ["switch", "now"], ["undo", "a.service"]])
+@pytest.mark.parametrize("arguments", [[], ["fallback"], ["switch", "now"], ["undo", "a.service"], ["rehearse", "2"]])
 def test_what_is_no_command(done, arguments, capsys):
     assert cli.main(arguments) == cli.GIVEN_UP
     assert "expected 'switch'" in capsys.readouterr().err
@@ -52,7 +54,7 @@ def test_only_a_prepared_node_switches(done, record, phase):
     assert not done
 
 
-@pytest.mark.parametrize("arguments", [["switch"], ["fallback", "x"], ["return", "x"]])
+@pytest.mark.parametrize("arguments", [["switch"], ["fallback", "x"], ["return", "x"], ["rehearse", "2", "a.service"]])
 def test_one_operation_at_a_time(done, arguments, capsys):
     with lock.exclusive():
         assert cli.main(arguments) == cli.GIVEN_UP

@@ -18,9 +18,9 @@ IMAGES = "images/20260101T000000"
 @pytest.fixture
 def left(node, record):
     """The record of an update that fell back, on a node with all that an update can leave."""
-    for directory in ("boot/1", f"{IMAGES}/1-a.service", "images/somebody-else"):
+    for directory in ("boot/1", f"{IMAGES}/1-a.service", "images/somebody-else", "rehearsal_images"):
         (node.directory / directory).mkdir(parents=True)
-    for file in ("memory", "numbers", "checks", "panic_log", "record", "run/decision", "run/lock"):
+    for file in ("rehearsals", "memory", "numbers", "checks", "panic_log", "record", "run/decision", "run/lock"):
         (node.directory / file).write_text("")
     (node.directory / "record.copy").unlink()
     return Record(record, PHASE="fell_back")
@@ -35,7 +35,9 @@ def test_a_finished_update_is_cleaned_up(node, left, phase):
     left["PHASE"] = phase
     before = set(names(node))
     assert leftovers.clean_up(left)
-    assert before - set(names(node)) == {"boot", "boot/1", IMAGES, f"{IMAGES}/1-a.service", "run/decision"}
+    assert before - set(names(node)) == {
+        *("boot", "boot/1", IMAGES, f"{IMAGES}/1-a.service", "rehearsal_images", "run/decision")
+    }
     assert node.in_order("release packets", "give up", "systemctl daemon-reload")
     assert ("unload" in node.events) == (phase != "committed")  # after a commit somebody else may have loaded a kernel
 
@@ -47,7 +49,7 @@ def test_a_clean_node_is_left_alone(node, left):
     assert node.events == []
 
 
-@pytest.mark.parametrize("path", ["boot", IMAGES, "run/decision"])
+@pytest.mark.parametrize("path", ["boot", IMAGES, "rehearsal_images", "run/decision"])
 def test_each_leftover_is_a_reason_to_clean_up(node, record, path):
     record["PHASE"], node.kexec_loaded = "fell_back", False
     assert not leftovers.clean_up(record, dry=True)

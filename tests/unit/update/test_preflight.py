@@ -64,7 +64,9 @@ def fit(monkeypatch):
         locked="",
         labels=[],
         run_files=preflight.run_files.Use(),
+        rehearsed=[],
     )
+    monkeypatch.setattr(preflight.rehearsal, "blockers", lambda unit: list(parts.rehearsed))
     monkeypatch.setattr(preflight, "Unit", Unit)
     monkeypatch.setattr(preflight.sysctls, "collect", lambda: {"vm/swappiness": "1"})
     monkeypatch.setattr(preflight.run_files, "find", lambda unit: parts.run_files)
@@ -113,6 +115,13 @@ def examine(*units, engine="auto", images="/srv/images"):
 def codes(verdict):
     assert verdict["problems"] == [blocker["sentence"] for blocker in verdict["blockers"]]
     return [blocker["code"] for blocker in verdict["blockers"]]
+
+
+def test_what_a_rehearsal_has_shown_is_told(fit):
+    fit.rehearsed = [Blocker("dump-refused", "", "cannot be dumped", "change it", "a.service")]
+    verdict = examine()
+    assert codes(verdict) == ["dump-refused"]
+    assert not verdict["units"][0]["movable"]
 
 
 def test_without_a_unit_there_is_nothing_to_judge(fit):

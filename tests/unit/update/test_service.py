@@ -74,3 +74,36 @@ def test_a_switch_needs_nobody_and_cleans_up_after_itself(monkeypatch):
     assert {"--property=KillMode=process", "--property=OOMPolicy=continue", "--unit=kup-switch.service"} <= set(start)
     assert any(word.startswith("--property=ExecStopPost=/bin/sh ") for word in start)
     assert start[-1] == "switch"
+
+
+def rehearse(monkeypatch, code=0, stdout='{"a.service": {"verdict": "passed"}}\n', stderr=""):
+    called = []
+
+    def run(argv, **options):
+        called.append((argv, options))
+        return types.SimpleNamespace(returncode=code, stdout=stdout, stderr=stderr)
+
+    monkeypatch.setattr(service, "run", run)
+    return called
+
+
+def test_a_rehearsal_is_a_service_that_cleans_up_after_itself(monkeypatch):
+    called = rehearse(monkeypatch)
+    assert service.rehearse(["a.service", "b.service"], 2.5) == {"a.service": {"verdict": "passed"}}
+    ((words, options),) = called
+    assert words[-4:] == ["rehearse", "2.5", "a.service", "b.service"]
+    assert {"systemd-run", "--wait", "--pipe", "--unit=kup-rehearsal.service", "--property=KillMode=process"} <= set(
+        words
+    )
+    assert any(word.endswith("/switch/end-rehearsal") for word in words)
+    assert options["timeout"] > 2 * 2.5 + 2 * 60
+
+
+@pytest.mark.parametrize(
+    ("stderr", "says"),
+    [("odd\nkup: It is under way.\n", "^It is under way.$"), ("", "kup-rehearsal.service has ended with 3")],
+)
+def test_a_rehearsal_that_has_failed_says_why(monkeypatch, stderr, says):
+    rehearse(monkeypatch, code=3, stdout="", stderr=stderr)
+    with pytest.raises(KupError, match=says):
+        service.rehearse(["a.service"], 2.5)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "frames/sink.h"
+#include "page_server/sink.h"
 
 #include <errno.h>
 #include <fcntl.h>
