@@ -661,8 +661,20 @@ CASES = (
     Mutation(
         "plugins/module_utils/_update/rehearsal.py",
         "a unit with a watchdog is frozen for longer than its watchdog waits",
-        "    limit = min(limit, watchdog / 2) if watchdog else limit\n",
+        "        watchdogs.extend([checkpoint.unit])\n",
         "",
+    ),
+    Mutation(
+        "plugins/module_utils/_update/rehearsal.py",
+        "a rehearsal leaves watchdogs extended",
+        "        undos.push_undo(watchdogs.release)\n",
+        "",
+    ),
+    Mutation(
+        "files/node/switch/end-rehearsal",
+        "a rehearsal that was killed leaves watchdogs extended",
+        "\nrelease_watchdogs\n",
+        "\n",
     ),
     Mutation(
         "files/node/switch/clean-up",

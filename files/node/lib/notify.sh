@@ -46,7 +46,7 @@ notify_units() {
 	done
 }
 
-# release_watchdogs: after a switch that was killed, give units the watchdogs that it has extended back; they count from now
+# release_watchdogs: after a switch or a rehearsal that was killed, give units the watchdogs that it has extended back; they count from now
 # (plugins/module_utils/_update/watchdogs.py)
 release_watchdogs() {
 	[ -e "$run/watchdogs" ] || return 0

@@ -50,8 +50,8 @@ class Rehearsal(PageServerCheckpoint):
 
     def dump_options(self):
         words, descriptors = super().dump_options()
-        # For the stop of all tasks, which CRIU gives up by itself after that time.
-        return [*words, "--timeout", str(math.ceil(self.limit))], descriptors
+        # For the stop of all tasks, which CRIU gives up by itself after that time: later than the caller, to whom it would look like a refusal.
+        return [*words, "--timeout", str(math.ceil(self.limit) + 1)], descriptors
 
     def freeze(self):
         self._frozen_at = time.monotonic()

@@ -24,7 +24,7 @@ from .._files import make_directory, read_text, write_file
 from .._paths import REHEARSAL_IMAGES, REHEARSALS, STATE
 from .._system.processes import Process
 from .._system.units import Unit, full_names
-from . import checkpoints, checks, fingerprint, network_lock, timeline, undo
+from . import checkpoints, checks, fingerprint, network_lock, timeline, undo, watchdogs
 from . import record as records
 
 #: Verdicts: CRIU can dump the unit; it cannot; that is not known.
@@ -56,8 +56,6 @@ def rehearse(names, limit):
 
 
 def _rehearse(unit, beside, limit, lacking):
-    watchdog = unit.watchdog / 1e6
-    limit = min(limit, watchdog / 2) if watchdog else limit
     checkpoint = dumps.Rehearsal(unit, f"{REHEARSAL_IMAGES}/0-{unit.name}", records.Record(), limit)
     checkpoints.examine([checkpoint], beside)
     reason = _why_not(checkpoint, lacking)
@@ -96,9 +94,11 @@ def _dump(checkpoint):
     """Dump the unit, and let it go on; returns a `_Failure`, or None."""
     complete = False
     with undo.Stack() as undos:
-        # After the tree, as in `switch`.
+        # In the order of `switch`: the tree runs before packets flow and before its watchdog counts.
+        undos.push_undo(watchdogs.release)
         undos.push_undo(network_lock.release)
         undos.push_undo(checkpoint.resume)
+        watchdogs.extend([checkpoint.unit])
         try:
             checkpoints.start([checkpoint])
             checkpoints.freeze([checkpoint], checkpoint.limit)

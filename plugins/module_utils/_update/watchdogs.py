@@ -2,7 +2,7 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""Watchdogs of units (``WatchdogSec=``) during a switch. CRIU holds a unit while it copies; systemd would end one that it holds for longer.
+"""Watchdogs of units (``WatchdogSec=``) during a switch or a rehearsal. CRIU holds a unit while it copies; systemd would end one that it holds for longer.
 
 systemd takes a new time from the main process by sd_notify(3), counts anew from then, and keeps it until the unit is started again; root may
 send the message in the name of that process. ``WatchdogUSec`` shows the new time, so the time of before is in a file of this boot.
@@ -24,7 +24,7 @@ from .._system.units import Unit
 EXTENDED = 3600 * 10**6 + 1
 
 _SYSTEMD = "/run/systemd/notify"
-# A line for each unit: name, main process, microseconds. files/node/lib/notify.sh reads it after a switch that was killed.
+# A line for each unit: name, main process, microseconds. files/node/lib/notify.sh reads it after a program that was killed.
 _FILE = f"{RUN}/watchdogs"
 
 

@@ -65,7 +65,7 @@ def test_criu_leaves_out_the_content_and_gives_up_in_time(checkpoint, server):
     checkpoint.start()
     assert server.words == ["discard"]
     assert checkpoint._dump.words == [
-        *("--page-server", "--track-mem", "--prev-images-dir", "before", "--timeout", "2"),
+        *("--page-server", "--track-mem", "--prev-images-dir", "before", "--timeout", "3"),
     ]
     assert checkpoint._dump.descriptors == [7]
     assert os.path.exists(f"{checkpoint.directory}/before/inventory.img")

@@ -273,6 +273,7 @@ def test_after_a_rehearsal_that_was_killed_the_application_goes_on(node):
     assert made.called("nft") == ["nft delete table inet kup"]
     assert not place.parent.exists()
     assert made.load()["PHASE"] == "prepared"
+    assert not made.called("systemd-notify")
     assert not made.called("cli")
 
 
@@ -287,6 +288,19 @@ def test_packets_wait_until_criu_has_undone_its_part(node):
     made.fake("nft", f"echo nft >>{made.root}/order")
     made.run("switch/end-rehearsal", **KILLED)
     assert made.read("order").split() == ["slept"] * 5 + ["nft"]
+
+
+def test_a_watchdog_waits_until_the_tree_runs(node):
+    made = killed(node, phase="prepared")
+    rehearsed(made)
+    made.write("run/kup/watchdogs", f"{UNIT} 4711 2500000\n")
+    made.fake("systemctl", f'[ "$2" = --property=MainPID ] && echo 4711 || echo /system.slice/{UNIT}')
+    made.fake("sleep", f'[ "$1" != 1 ] || echo somebody >{made.root}/proc/77/cmdline')
+    made.run("switch/end-rehearsal", **KILLED)
+    (told,) = made.called("systemd-notify")
+    assert told == "systemd-notify --no-block --pid=4711 WATCHDOG_USEC=2500000"
+    assert made.calls.index("sleep 1") < made.calls.index(told)
+    assert not made.marked("watchdogs")
 
 
 def test_what_a_criu_that_was_killed_in_a_rehearsal_left_is_undone(node):

@@ -4,6 +4,7 @@
 
 """The rehearsal of the dump: what each unit goes through, which verdict it gets, and for how long that counts."""
 
+import contextlib
 import json
 import os
 import re
@@ -21,10 +22,8 @@ A, B = "a.service", "b.service"
 
 @pytest.fixture
 def stage(node, record, monkeypatch, tmp_path):
-    """The node with a fake dump. ``memory``, ``watchdog``, ``lacking``; ``frozen``: seconds; ``failing``: step → what CRIU is then."""
-    found = types.SimpleNamespace(
-        node=node, memory=0.5, watchdog=0, lacking="", frozen=0.1, failing={}, criu="4.2", identity={}, limits=[]
-    )
+    """The node with a fake dump. ``memory``, ``lacking``; ``frozen``: seconds; ``failing``: step → what CRIU is then."""
+    found = types.SimpleNamespace(node=node, memory=0.5, lacking="", frozen=0.1, failing={}, criu="4.2", identity={})
 
     class Dump:
         ended = killed = False
@@ -32,7 +31,6 @@ def stage(node, record, monkeypatch, tmp_path):
         def __init__(self, unit, directory, settings, limit):
             self.unit, self.directory, self.settings, self.limit = unit, directory, settings, limit
             self.findings, self.frozen = None, 0.0
-            found.limits.append(limit)
 
         def freeze_forecast(self):
             return found.memory
@@ -55,7 +53,7 @@ def stage(node, record, monkeypatch, tmp_path):
 
     def unit(name):
         made = plain(name)
-        made.watchdog, made.rss = found.watchdog, 3 << 20
+        made.rss = 3 << 20
         return made
 
     def process(pid):
@@ -85,9 +83,10 @@ def unit(name=A, main_pid=100):
 def test_each_unit_is_dumped_by_the_steps_of_the_switch_and_goes_on_before_the_next(stage):
     results = rehearsal.rehearse([A, B], 2.0)
     assert results == {name: {"verdict": "passed", "sentence": "", "frozen_s": 0.1} for name in (A, B)}
-    steps = [event for event in stage.node.events if event.endswith(" a") or event.endswith("packets")]
+    steps = [event for event in stage.node.events if event.endswith(" a") or re.search("packets|watchdogs", event)]
     assert steps == [
         "examine a",
+        "extend watchdogs of 1",
         "pre_copy_again a",
         "start a",
         "wait_ready a",
@@ -97,8 +96,11 @@ def test_each_unit_is_dumped_by_the_steps_of_the_switch_and_goes_on_before_the_n
         "wait_complete a",
         "resume a",
         "release packets",
+        "release watchdogs",
+        "extend watchdogs of 1",
         "lock packets",
         "release packets",
+        "release watchdogs",
     ]
     assert stage.node.in_order("resume a", "examine b")
     assert not any(event.startswith("record") for event in stage.node.events)
@@ -178,7 +180,6 @@ def test_what_the_examination_finds_ends_it_before_any_freeze(stage):
             {"memory": 2.1},
             r"with 3 MiB of memory it may be frozen for 2\.1 s, expected 2 s at most; raise kup_rehearse_max",
         ),
-        ({"memory": 1.1, "watchdog": 2 * 10**6}, r"expected 1 s at most"),
     ],
 )
 def test_a_unit_whose_freeze_would_be_long_is_left_alone(stage, fields, says):
@@ -187,7 +188,7 @@ def test_a_unit_whose_freeze_would_be_long_is_left_alone(stage, fields, says):
     assert result["verdict"] == "skipped"
     assert result["frozen_s"] == 0
     assert re.search(says, result["sentence"])
-    assert "start a" not in stage.node.events
+    assert not {"start a", "extend watchdogs of 1"} & set(stage.node.events)
 
 
 def test_a_refusal_is_one_however_long_it_took(stage):
@@ -195,11 +196,31 @@ def test_a_refusal_is_one_however_long_it_took(stage):
     assert rehearsal.rehearse([A], 2.0)[A]["verdict"] == "refused"
 
 
-def test_half_of_a_watchdogs_time_is_the_longest_freeze(stage):
-    stage.watchdog = 3 * 10**6
-    rehearsal.rehearse([A], 2.0)
-    rehearsal.rehearse([A], 1.0)
-    assert stage.limits == [1.5, 1.0]
+@pytest.mark.parametrize("step", ["start", "wait_ready", "freeze", "wait_complete"])
+@pytest.mark.parametrize("is_now", [[], ["ended"], ["ended", "killed"]])
+def test_the_watchdog_is_put_back_when_the_tree_runs_again_whatever_happened(stage, step, is_now):
+    stage.failing, stage.frozen = {step: is_now}, 2.5
+    with contextlib.suppress(KupError):
+        rehearsal.rehearse([A], 2.0)
+    assert stage.node.in_order("extend watchdogs of 1", "resume a", "release packets", "release watchdogs")
+
+
+def test_a_watchdog_that_cannot_be_extended_is_told_before_any_freeze(stage):
+    stage.node.failing = {"extend watchdogs of 1": KupError("The watchdog of a.service could not be extended.")}
+    with pytest.raises(KupError, match="watchdog of a.service"):
+        rehearsal.rehearse([A], 2.0)
+    assert "start a" not in stage.node.events
+    assert "release watchdogs" in stage.node.events  # some may have been
+
+
+def test_the_watchdog_is_put_back_where_the_rehearsal_is_stopped(stage, monkeypatch):
+    def stop(trees, directory):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fingerprint, "record", stop)
+    with pytest.raises(KeyboardInterrupt):
+        rehearsal.rehearse([A], 2.0)
+    assert stage.node.in_order("resume a", "release packets", "release watchdogs")
 
 
 def test_a_dump_that_takes_too_long_is_no_refusal(stage):
