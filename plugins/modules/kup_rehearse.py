@@ -24,7 +24,7 @@ options:
     required: true
   rehearse_max:
     description:
-      - The longest freeze, in seconds. For a service with a watchdog it is at most half of the watchdog's time.
+      - The longest freeze, in seconds. The watchdog of a service (C(WatchdogSec=)) is extended meanwhile.
       - A service whose memory is expected to take longer is left alone. A dump that takes longer is ended.
     type: float
     default: 5

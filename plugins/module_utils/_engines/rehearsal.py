@@ -20,8 +20,11 @@ _BEYOND = 60
 
 
 def lacking():
-    """What the running kernel lacks to leave out the content of memory, as CRIU says it; empty for nothing."""
-    return command.check(_FEATURE)
+    """Why no dump of this node can leave out the content of memory; empty: it can."""
+    if not page_daemon.runs():
+        return f"the page daemon ({page_daemon.PROGRAM}) does not run on this node"
+    said = command.check(_FEATURE)
+    return said and f"this kernel cannot tell which memory was written to ({said}), and all of it would be copied"
 
 
 class Rehearsal(PageServerCheckpoint):

@@ -72,7 +72,7 @@ def _rehearse(unit, beside, limit, lacking):
 def _why_not(checkpoint, lacking):
     """Why the unit is not to be frozen for a rehearsal; empty: it is."""
     if lacking:
-        return f"this kernel cannot tell which memory was written to ({lacking}), and all of it would be copied"
+        return lacking
     unit, limit, forecast = checkpoint.unit, checkpoint.limit, checkpoint.freeze_forecast()
     if forecast > limit:
         return (

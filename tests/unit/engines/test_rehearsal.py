@@ -5,6 +5,7 @@
 """A dump without the content of memory: CRIU's empty parent, its words, and how long the freeze was."""
 
 import os
+import re
 import struct
 import types
 
@@ -116,6 +117,16 @@ def test_the_freeze_grows_with_the_memory(checkpoint):
     assert checkpoint.freeze_forecast() == 0.25
 
 
-def test_a_kernel_without_dirty_bits_is_known(monkeypatch):
-    monkeypatch.setattr(rehearsal.command, "check", lambda feature: f"{feature} is off")
-    assert rehearsal.lacking() == "mem_dirty_track is off"
+@pytest.mark.parametrize(
+    ("runs", "said", "reason"),
+    [
+        (True, "", ""),
+        (True, "it is off", r"this kernel cannot tell which memory was written to \(it is off\)"),
+        (False, "", "the page daemon .* does not run"),
+    ],
+)
+def test_what_every_rehearsal_of_a_node_needs(monkeypatch, runs, said, reason):
+    monkeypatch.setattr(page_daemon, "runs", lambda: runs)
+    monkeypatch.setattr(rehearsal.command, "check", lambda feature: said * (feature == "mem_dirty_track"))
+    found = rehearsal.lacking()
+    assert re.match(reason, found) if reason else found == ""
