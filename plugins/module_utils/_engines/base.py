@@ -4,8 +4,7 @@
 
 """What a memory engine is: the way of an application's pages from one kernel to the next.
 
-`Engine` is about the node, `Checkpoint` about one unit. A new engine is a file with a subclass of each, a line in
-`registry`, and its name in the `choices` of modules and roles (tests/unit/test_engine_choices.py fails until then).
+`Engine` is about the node, `Checkpoint` about one unit. `registry` says how to add one.
 """
 
 from __future__ import annotations

@@ -2,7 +2,11 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""The memory engines, and the choice among them. `base` says how to add one."""
+"""The memory engines, and the choice among them.
+
+A new one is a file with a subclass of `base.Engine` and one of `base.Checkpoint`, a line in ``ENGINES``, and its name in the `choices` of
+modules and roles (tests/unit/test_engine_choices.py fails until then).
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""Time limits of one update, by what its memory needs: bytes, and the pace that was measured while they were copied.
+"""Time limits of one update (freeze, restore, deadline of the commit), by what its memory needs: bytes, and the pace that was measured while
+they were copied.
 
 The limits that an operator sets are for applications with little memory. No large one may be given up because it is large.
 """
