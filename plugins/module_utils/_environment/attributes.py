@@ -44,6 +44,8 @@ from .core_image import CoreImage
 PROGRAM = RUNTIME + "/fingerprint"
 # On x86, as the program. include/uapi/linux/ioprio.h.
 _IOPRIO_GET, _IOPRIO_WHO_PROCESS = 252, 1
+# Once: thousands of threads are asked while the application stands.
+_LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def ask(processes):
@@ -121,7 +123,7 @@ def _affinity(thread):
 
 
 def _io_priority(thread):
-    found = ctypes.CDLL(None, use_errno=True).syscall(_IOPRIO_GET, _IOPRIO_WHO_PROCESS, thread)
+    found = _LIBC.syscall(_IOPRIO_GET, _IOPRIO_WHO_PROCESS, thread)
     if found < 0:
         raise OSError(ctypes.get_errno(), f"ioprio_get of {thread}")
     return str(found)
