@@ -8,11 +8,8 @@ fallback: the gate of the update passes on the old kernel only. second: that, an
 """
 
 import argparse
-import signal
-import subprocess
-import sys
 
-from lab.command import LabError, say
+from tests import suite
 from tests.applications import record, trip
 from tests.applications.declared import Application, names, packages
 from tests.cases.record import nowhere
@@ -37,33 +34,21 @@ def arguments():
     return parser.parse_args()
 
 
-def main():
-    args = arguments()
-    # SIGTERM must end the virtual machine, too, and so must a SIGINT that the shell had set to be ignored.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.default_int_handler)
+def work(args):
+    """Do what ARGS ask for; return sentences: results that no application may have."""
     known = [Application(name) for name in names()]
-    try:
-        if args.list:
-            for one in known:
-                print(f"{one.name:<16} {one.says}")
-            return 0
-        if args.table:
-            record.write_page()
-            return 0
-        chosen = [one for one in known if one.name in args.only]
-        others = [one for one in known if one.name not in args.only]
-        bad = trip.run(args, chosen, others, packages(), nowhere if args.no_record else record.append)
-        for sentence in bad:
-            say(sentence)
-        return 1 if bad else 0
-    except LabError as error:
-        sys.exit(f"applications: {error}")
-    except subprocess.TimeoutExpired as error:
-        sys.exit(f"applications: the node does not answer: {error}")
-    except KeyboardInterrupt:
-        sys.exit("applications: interrupted")
+    if args.list:
+        for one in known:
+            print(f"{one.name:<16} {one.says}")
+        return []
+    if args.table:
+        record.write_page()
+        return []
+    chosen = [one for one in known if one.name in args.only]
+    others = [one for one in known if one.name not in args.only]
+    return trip.run(args, chosen, others, packages(), nowhere if args.no_record else record.append)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    options = arguments()
+    suite.end("applications", lambda: work(options))

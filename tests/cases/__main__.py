@@ -11,11 +11,9 @@ working trees, need labs of different names (--lab).
 
 import argparse
 import random
-import signal
-import subprocess
-import sys
 
 from lab.command import LabError, say
+from tests import suite
 from tests.cases import choose, record, table
 from tests.cases.guest.declared import Case, names
 from tests.cases.slice import Slice
@@ -77,30 +75,18 @@ def run(args):
     return Slice(args, note).run(cases)
 
 
-def main():
-    args = arguments()
-    # SIGTERM must end the virtual machine, too, and so must a SIGINT that the shell had set to be ignored.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.default_int_handler)
-    try:
-        if args.list:
-            for case in map(Case, names()):
-                print(f"{case.name:<18} {case.says}")
-            return 0
-        if args.table:
-            table.write(record.read())
-            return 0
-        bad = run(args)
-        for sentence in bad:
-            say(sentence)
-        return 1 if bad else 0
-    except LabError as error:
-        sys.exit(f"cases: {error}")
-    except subprocess.TimeoutExpired as error:
-        sys.exit(f"cases: the node does not answer: {error}")
-    except KeyboardInterrupt:
-        sys.exit("cases: interrupted")
+def work(args):
+    """Do what ARGS ask for; return sentences: results that no case may have."""
+    if args.list:
+        for case in map(Case, names()):
+            print(f"{case.name:<18} {case.says}")
+        return []
+    if args.table:
+        table.write(record.read())
+        return []
+    return run(args)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    options = arguments()
+    suite.end("cases", lambda: work(options))

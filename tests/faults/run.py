@@ -10,15 +10,14 @@ A fault is defined in cases.py, acts in guest/fault.sh, and is judged in judge.p
 
 import argparse
 import random
-import signal
 import subprocess
-import sys
 import time
 
 from lab import results
 from lab.command import LabError, say
 from lab.fleet import keep_consoles, lab_verb
 from lab.paths import REPO
+from tests import suite
 from tests.faults import cases, table
 from tests.faults.choose import RESULTS, chosen, known
 from tests.faults.inject import inject, update
@@ -109,25 +108,14 @@ def arguments():
     return parser.parse_args()
 
 
-def main():
-    args = arguments()
-    # SIGTERM must end the virtual machine, too, and so must a SIGINT that the shell had set to be ignored.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.default_int_handler)
-    try:
-        if args.table:
-            table.write(results.read(RESULTS))
-            return 0
-        bad = run_slice(args)
-        # Again at the end: of a long output only the end may be kept.
-        for outcome in bad:
-            say(outcome)
-        return 1 if bad else 0
-    except LabError as error:
-        sys.exit(f"faults: {error}")
-    except KeyboardInterrupt:
-        sys.exit("faults: interrupted")
+def work(args):
+    """Do what ARGS ask for; return outcomes that no fault may have."""
+    if args.table:
+        table.write(results.read(RESULTS))
+        return []
+    return run_slice(args)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    options = arguments()
+    suite.end("faults", lambda: work(options))
