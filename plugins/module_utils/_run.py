@@ -11,6 +11,16 @@ import subprocess
 
 from ._errors import KupError
 
+_USAGE = 2  # exit code of a program that wants arguments
+
+
+def is_program(path):
+    """Whether one of our programs is at ``path``, for this machine: it wants arguments."""
+    try:
+        return run([path], check=False).returncode == _USAGE
+    except (KupError, OSError):
+        return False
+
 
 def run(argv, *, timeout=60, stdin=None, check=True):
     """Run ``argv`` (a list, never a shell line) with ``LANG=C``.

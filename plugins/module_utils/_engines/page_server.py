@@ -41,7 +41,6 @@ class PageServerCheckpoint(DumpCheckpoint):
     def start(self):
         self.server = self.start_server()
         super().start()
-        self.server.connected()
 
     def wait_ready(self, deadline):
         with self._cause():

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 
 from .._criu import command
@@ -17,6 +18,8 @@ from .page_server import PageServerCheckpoint
 _FEATURE = "mem_dirty_track"
 # Seconds, beyond the limit, for which the action script waits before it ends a dump by itself.
 _BEYOND = 60
+# Bytes: images without memory are smaller by far, and CRIU has seldom written all of the last one.
+_ROOM = 1 << 20
 
 
 def lacking():
@@ -63,6 +66,14 @@ class Rehearsal(PageServerCheckpoint):
     @property
     def ended(self):
         return bool(self._dump) and super().ended
+
+    @property
+    def refused(self):
+        """Whether CRIU has ended by itself because of the unit: not for want of a page server, or of room for the images."""
+        if not self.ended or self.killed or self.server.failed:
+            return False
+        found = os.statvfs(self.directory)
+        return found.f_bavail * found.f_frsize >= _ROOM
 
     def resume(self):
         super().resume()

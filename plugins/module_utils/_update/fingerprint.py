@@ -16,8 +16,14 @@ import subprocess
 from .._errors import KupError
 from .._files import read_lines
 from .._paths import RUN, RUNTIME
+from .._run import is_program
 
 _PROGRAM = f"{RUNTIME}/fingerprint"
+
+
+def lacking():
+    """Why nothing can be recorded on this node; empty: it can."""
+    return "" if is_program(_PROGRAM) else f"the program {_PROGRAM} does not run on this node"
 
 
 def record(trees, directory):

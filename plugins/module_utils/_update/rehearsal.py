@@ -47,7 +47,7 @@ def rehearse(names, limit):
         )
     shutil.rmtree(REHEARSAL_IMAGES, ignore_errors=True)  # left by one that was cut off
     units = [Unit(name) for name in full_names(names)]
-    lacking = dumps.lacking()
+    lacking = dumps.lacking() or fingerprint.lacking()
     results = {}
     for unit in units:
         results[unit.name] = _rehearse(unit, units, limit, lacking)
@@ -107,7 +107,7 @@ def _dump(checkpoint):
         except Blocked:
             raise
         except KupError as error:
-            return _Failure(str(error), complete or (checkpoint.ended and not checkpoint.killed))
+            return _Failure(str(error), complete or checkpoint.refused)
     return None
 
 

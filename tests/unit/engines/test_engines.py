@@ -41,9 +41,6 @@ class Server:
         self._said = {"pages": 10, "bytes": 10 * PAGE} if said is None else said
         events.append("server started")
 
-    def connected(self):
-        self._events.append("server connected")
-
     def finish(self, word=""):
         self._events.append(f"server finished {word}".strip())
         return self._said
@@ -158,7 +155,6 @@ def test_pages_go_to_a_page_daemon_that_is_there_first(name, unit, tmp_path, eve
     each.start()
     assert events[0] == "server started"
     assert "--page-server --ps-socket 7 --track-mem" in events[1]
-    assert events[2] == "server connected"
 
 
 @pytest.mark.parametrize("name", ["foam", "ppp"])

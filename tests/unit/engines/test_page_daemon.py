@@ -4,6 +4,8 @@
 
 """The page daemon as a program: what it says, and how it fails."""
 
+import select
+
 import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils._engines import page_daemon
@@ -53,6 +55,41 @@ def test_the_last_complaint_is_the_cause(program):
     program("echo first >&2; echo 'No space left.' >&2; exit 1")
     with pytest.raises(KupError, match=r"The page daemon has failed: No space left\."):
         page_daemon.Server(["store"]).finish()
+
+
+def leave(server):
+    """Wait until the program of SERVER has left the stream."""
+    poller = select.poll()
+    poller.register(server.socket, select.POLLRDHUP)
+    assert poller.poll(10_000)
+
+
+def test_a_program_that_leaves_first_has_failed(program):
+    program("exit 1")
+    server = page_daemon.Server(["discard"])
+    leave(server)
+    with pytest.raises(KupError):
+        server.finish()
+    assert server.failed
+
+
+def test_a_program_that_criu_has_left_has_not(program):
+    program('while [ "$1" != --socket-fd ]; do shift; done; cat <&"$2"; exit 1')  # until the end of the stream
+    server = page_daemon.Server(["discard"])
+    with pytest.raises(KupError):
+        server.finish()
+    assert not server.failed
+    server.end()
+    with pytest.raises(KupError):
+        server.finish()  # its stream is closed
+
+
+def test_a_program_that_has_done_its_work_has_not(program):
+    program("echo '{}'")
+    server = page_daemon.Server(["store"])
+    leave(server)
+    assert server.finish() == {}
+    assert not server.failed
 
 
 def test_one_that_does_not_end_is_ended(program, monkeypatch):

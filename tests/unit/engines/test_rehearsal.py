@@ -34,7 +34,7 @@ class Dump:
 
 @pytest.fixture
 def server(monkeypatch):
-    found = types.SimpleNamespace(options=["--page-server"], socket=7, ended=0, connected=lambda: None)
+    found = types.SimpleNamespace(options=["--page-server"], socket=7, ended=0, failed=False)
     found.end = lambda: setattr(found, "ended", found.ended + 1)
     monkeypatch.setattr(page_daemon, "Server", lambda words: setattr(found, "words", words) or found)
     return found
@@ -93,8 +93,26 @@ def test_the_freeze_ends_when_the_application_runs(checkpoint, monkeypatch):
 def test_a_dump_that_has_not_begun_has_not_ended(checkpoint):
     assert not checkpoint.ended
     assert not checkpoint.killed
+    assert not checkpoint.refused
     checkpoint.resume()
     assert checkpoint.frozen == 0
+
+
+@pytest.mark.parametrize(
+    ("ended", "killed", "failed", "blocks", "refused"),
+    [
+        (True, False, False, 256, True),
+        (False, False, False, 256, False),
+        (True, True, False, 256, False),
+        (True, False, True, 256, False),  # without its page server
+        (True, False, False, 255, False),  # without room
+    ],
+)
+def test_a_refusal_is_one_of_the_unit(checkpoint, server, monkeypatch, ended, killed, failed, blocks, refused):
+    monkeypatch.setattr(rehearsal.os, "statvfs", lambda path: types.SimpleNamespace(f_bavail=blocks, f_frsize=4096))
+    checkpoint.start()
+    checkpoint._dump.ended, checkpoint._dump.killed, server.failed = ended, killed, failed
+    assert checkpoint.refused == refused
 
 
 def test_a_dump_that_takes_too_long_loses_its_page_server_first(checkpoint, server):

@@ -34,6 +34,12 @@ def test_each_unit_has_a_file_for_root_only(program, tmp_path):
     assert os.stat(tmp_path / "fingerprint-a.service").st_mode & 0o777 == 0o600
 
 
+@pytest.mark.parametrize(("code", "lacks"), [("exit 2", False), ("exit 126", True)])
+def test_a_node_without_the_program_is_told(program, code, lacks):
+    program(code)
+    assert bool(fingerprint.lacking()) == lacks
+
+
 @pytest.mark.parametrize(
     ("code", "said"),
     [("echo 'Descriptor 3 is odd.' >&2; exit 1", "recorded: Descriptor 3 is odd."), ("exit 2", "exit code 2")],

@@ -22,11 +22,11 @@ A, B = "a.service", "b.service"
 
 @pytest.fixture
 def stage(node, record, monkeypatch, tmp_path):
-    """The node with a fake dump. ``memory``, ``lacking``; ``frozen``: seconds; ``failing``: step → what CRIU is then."""
-    found = types.SimpleNamespace(node=node, memory=0.5, lacking="", frozen=0.1, failing={}, criu="4.2", identity={})
+    """The node with a fake dump. ``memory``, ``lacking``, ``programs``; ``frozen``: seconds; ``failing``: step → what CRIU is then."""
+    found = types.SimpleNamespace(node=node, memory=0.5, lacking="", programs="", frozen=0.1, failing={}, criu="4.2", identity={})
 
     class Dump:
-        ended = killed = False
+        refused = killed = False
 
         def __init__(self, unit, directory, settings, limit):
             self.unit, self.directory, self.settings, self.limit = unit, directory, settings, limit
@@ -69,6 +69,7 @@ def stage(node, record, monkeypatch, tmp_path):
         (rehearsal, "Process", process),
         (rehearsal.dumps, "Rehearsal", Dump),
         (rehearsal.dumps, "lacking", lambda: found.lacking),
+        (rehearsal.fingerprint, "lacking", lambda: found.programs),
         (rehearsal.criu_command, "version", lambda: found.criu),
         (rehearsal.timeline, "boot_id", lambda: found.identity.get("boot", "this boot")),
     ):
@@ -124,7 +125,7 @@ def test_units_are_examined_with_those_that_travel_with_them(stage, monkeypatch)
 
 @pytest.mark.parametrize("step", ["start", "wait_ready", "wait_complete"])
 def test_what_criu_refuses_is_told_for_each_unit(stage, step):
-    stage.failing = {step: ["ended"]}
+    stage.failing = {step: ["refused"]}
     results = rehearsal.rehearse([A, B], 2.0)
     assert [result["verdict"] for result in results.values()] == ["refused", "refused"]
     found = rehearsal.refusals(results)
@@ -146,7 +147,7 @@ def test_what_cannot_be_recorded_in_the_freeze_is_refused_as_well(stage, monkeyp
     assert stage.node.in_order("resume a", "release packets")
 
 
-@pytest.mark.parametrize("is_now", [[], ["ended", "killed"]])
+@pytest.mark.parametrize("is_now", [[], ["killed"]])
 def test_a_failure_of_the_rehearsal_itself_is_no_refusal(stage, tmp_path, is_now):
     stage.failing = {"wait_complete": is_now}
     with pytest.raises(KupError, match="could not dump a.service"):
@@ -176,6 +177,7 @@ def test_what_the_examination_finds_ends_it_before_any_freeze(stage):
     ("fields", "says"),
     [
         ({"lacking": "it is off"}, r"a\.service is not rehearsed: it is off\.$"),
+        ({"programs": "it is not there"}, r"a\.service is not rehearsed: it is not there\.$"),
         (
             {"memory": 2.1},
             r"with 3 MiB of memory it may be frozen for 2\.1 s, expected 2 s at most; raise kup_rehearse_max",
@@ -192,12 +194,12 @@ def test_a_unit_whose_freeze_would_be_long_is_left_alone(stage, fields, says):
 
 
 def test_a_refusal_is_one_however_long_it_took(stage):
-    stage.frozen, stage.failing = 2.5, {"wait_complete": ["ended"]}
+    stage.frozen, stage.failing = 2.5, {"wait_complete": ["refused"]}
     assert rehearsal.rehearse([A], 2.0)[A]["verdict"] == "refused"
 
 
 @pytest.mark.parametrize("step", ["start", "wait_ready", "freeze", "wait_complete"])
-@pytest.mark.parametrize("is_now", [[], ["ended"], ["ended", "killed"]])
+@pytest.mark.parametrize("is_now", [[], ["refused"], ["killed"]])
 def test_the_watchdog_is_put_back_when_the_tree_runs_again_whatever_happened(stage, step, is_now):
     stage.failing, stage.frozen = {step: is_now}, 2.5
     with contextlib.suppress(KupError):
@@ -247,7 +249,7 @@ def test_a_node_without_an_update_rehearses(stage, record, phase):
 
 
 def refused(stage):
-    stage.failing = {"wait_complete": ["ended"]}
+    stage.failing = {"wait_complete": ["refused"]}
     rehearsal.rehearse([A, B], 2.0)
 
 
