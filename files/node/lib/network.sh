@@ -5,7 +5,7 @@
 # shellcheck disable=SC2154  # $run and $plan: lib/record.sh
 
 # filter_packets: load the node's packet filter and the network lock, before any interface is up; on failure, $run/filter-said has the
-# tool's words
+# tool's words. The owner of the network lock is needed in any case, and saves the start of another nft.
 filter_packets() {
 	for tool in ipset iptables-nft ip6tables-nft iptables-legacy ip6tables-legacy; do
 		[ -e "$plan/filter/$tool" ] || continue
@@ -15,6 +15,7 @@ filter_packets() {
 		esac
 		"$@" <"$plan/filter/$tool" 2>"$run/filter-said" || return 1
 	done
+	start_owner && ask_owner "include \"$plan/packets.nft\"" 2>/dev/null && return
 	nft -f "$plan/packets.nft" 2>"$run/filter-said"
 }
 
@@ -34,26 +35,34 @@ tell_owner() {
 
 # await_owner: wait until the owner has carried out its command; fails, with nft's words, if it has failed or has ended
 await_owner() {
-	failed=0
+	failed=0 error=''
 	while read -r said; do
 		case $said in
-		*kup_end*) return $failed ;;
-		*'Could not process'* | *'not found'* | *'syntax error'* | *'Could not open'*)
+		*kup_end*) return $failed ;; # and the error before it is the expected one
+		esac
+		[ -z "$error" ] || {
 			failed=1
-			echo "kup: $said" >&2
-			;;
+			echo "kup: $error" >&2
+		}
+		error=''
+		case $said in
+		*Error:*) error=$said ;;
 		esac
 	done <&9
 	return 1
 }
 
-# own_network_lock: load the second table of the network lock. Its owner is the netlink socket of an nft that waits for commands: the
-# kernel spares it when another program flushes the ruleset.
-own_network_lock() {
+# start_owner: an nft that waits for commands
+start_owner() {
 	open_pipes || return 1
 	nft --interactive <&7 >/dev/null 2>&8 7>&- 8>&- 9<&- &
 	echo $! >"$run/lock-owner"
-	tell_owner "include \"$plan/lock-owner/table.nft\""
+}
+
+# own_network_lock: load the second table of the network lock. Its owner is the netlink socket of the nft that waits for commands: the
+# kernel spares it when another program flushes the ruleset.
+own_network_lock() {
+	[ -e "$run/lock-owner" ] && open_pipes && tell_owner "include \"$plan/lock-owner/table.nft\""
 }
 
 # ask_owner COMMAND: have the owner carry out a command; fails if there is no owner

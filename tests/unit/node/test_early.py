@@ -27,7 +27,7 @@ def test_process_ids_and_packets_are_taken_care_of_before_the_network(node):
 
 def test_without_the_packet_filter_nothing_else_happens_on_the_new_kernel(node):
     made = early(node)
-    made.fake("nft", "echo 'Error: no such thing' >&2; exit 1")
+    made.fake("nft", "echo 'In file included from it:' >&2; echo 'Error: no such thing' >&2; exit 1")
     made.run("boot/early", code=1)
     assert len(made.calls) == 1
     assert not made.marked("early-done")
@@ -89,15 +89,20 @@ def test_an_owner_of_the_network_lock_waits_for_commands(node):
         "nft",
         f"""[ "$1" = --interactive ] || exit 0
 echo $$ >{made.root}/owner
-read -r first; read -r second; printf '%s\\n' "$first" "$second" >{made.root}/told
-echo "Error: No such file or directory" >&2; echo "$second" >&2
+for _ in filter lock; do
+read -r first; read -r second; printf '%s\\n' "$first" "$second" >>{made.root}/told
+echo "Error: No such file or directory" >&2; echo "$second" >&2; echo "^^^" >&2
+done
 exec sleep 30""",
     )
     made.fake("sleep", "exec /bin/sleep $1")
     done = made.run("boot/early")
     owner = int(made.read("owner"))
     os.kill(owner, signal.SIGKILL)
-    assert made.read("told") == f'include "{made.plan}/lock-owner/table.nft"\nlist table inet kup_end\n'
+    assert made.read("told") == "".join(
+        f'include "{made.plan}/{name}"\nlist table inet kup_end\n' for name in ("packets.nft", "lock-owner/table.nft")
+    )
+    assert made.called("nft") == ["nft --interactive"]
     assert int(made.read("run/kup/lock-owner")) == owner
     assert done.stderr == ""
     assert not made.marked("environment.log")

@@ -38,13 +38,34 @@ def network(tmp_path):
     return run
 
 
-LOADED = "own_network_lock\nawait_owner\n"
+LOADED = "start_owner\nown_network_lock\nawait_owner\n"
 
 
 def test_criu_s_own_packets_pass_before_anything_is_dropped():
     for text in (network_lock.ruleset(SOCKETS), network_lock.held_ruleset(SOCKETS)):
         for chain in text.split("chain ")[1:]:
             assert chain.index(f"mark {command.SOCKET_MARK:#x} accept") < chain.index("drop")
+
+
+@needs_nft
+@pytest.mark.parametrize(
+    ("rules", "loaded"),
+    [
+        ("table ip filter {\n chain input { tcp dport 22 accept; }\n}\n", True),
+        ("table ip filter {\n chain input { tcp dport ssh2 accept; }\n}\n", False),
+        ("table ip filter {\n chain input { jump nowhere; }\n}\n", False),
+        ("table ip filter {\n", False),
+        ('include "/nonexistent/rules"\n', False),
+        ("table ip filter {\n set s { type ipv4_addr; flags interval; elements = { 10.0.0.1-10.0.0.9, 10.0.0.5 } }\n}\n", False),
+    ],
+)
+def test_its_owner_loads_the_packet_filter_whole_or_tells_why_not(network, tmp_path, rules, loaded):
+    (tmp_path / "rules.nft").write_text(rules)
+    (tmp_path / "packets.nft").write_text(f'include "{tmp_path}/rules.nft"\n' + network_lock.ruleset([]))
+    said = network("nft flush ruleset\nfilter_packets || cat $run/filter-said\necho tables:\nnft list tables\nend_owner")
+    complaint, tables = said.split("tables:\n")
+    assert tables == "table ip filter\ntable inet kup\n" * loaded
+    assert ("Error: " in complaint) == (not loaded)
 
 
 @needs_nft
@@ -76,7 +97,7 @@ def test_once_lifted_nothing_is_left(network):
 
 @needs_nft
 def test_a_second_table_that_cannot_be_loaded_is_noticed(network):
-    script = 'echo "table inet {" >"$plan/lock-owner/table.nft"\nown_network_lock\nawait_owner || echo noticed\nopen_network\nnft list ruleset'
+    script = 'echo "table inet {" >"$plan/lock-owner/table.nft"\nstart_owner\nown_network_lock\nawait_owner || echo noticed\nopen_network\nnft list ruleset'
     assert network(script) == "noticed\n"
 
 
