@@ -115,6 +115,18 @@ def pending_memory(process, around):
 
 
 @check
+def memory_policy(process, around):
+    """A process has a memory policy (`numactl`, `NUMAPolicy=`), on a machine whose memory has several nodes: CRIU forgets it."""
+    del around
+    if process.memory_policy:
+        yield (
+            f"its memory policy {process.memory_policy}",
+            "would be the usual one after the restore",
+            "start it without numactl, NUMAPolicy= or its own setting for NUMA",
+        )
+
+
+@check
 def shared_code(process, around):
     """The first executable memory of a process is shared and cannot be written: CRIU would put its own code there (PHP's JIT)."""
     del around
@@ -168,6 +180,7 @@ PROCESS_CHECKS = (
     control_group,
     pending_memory,
     shared_code,
+    memory_policy,
 )
 
 

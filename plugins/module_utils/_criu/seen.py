@@ -65,7 +65,8 @@ class Outsider:
 @dataclass(frozen=True)
 class Process:
     """``tracer``: its pid or empty; ``cgroup``: path; ``userfaultfd``: some memory is registered with it; ``directory``: the working
-    directory, if the next boot has not got it; ``shared_code``: the first executable mapping, if CRIU cannot write there."""
+    directory, if the next boot has not got it; ``shared_code``: the first executable mapping, if CRIU cannot write there;
+    ``memory_policy``: the first one that is not the usual, where memory has several nodes."""
 
     pid: int
     namespaces: dict
@@ -74,6 +75,7 @@ class Process:
     userfaultfd: bool
     directory: str = ""
     shared_code: str = ""
+    memory_policy: str = ""
 
 
 @dataclass(frozen=True)
@@ -181,7 +183,15 @@ def process(one, mounts):
         userfaultfd=bool(userfaultfd),
         directory=_private_directory(one, mounts),
         shared_code=_shared_code(read_lines(f"{one.path}/maps")),
+        memory_policy=_memory_policy(one),
     )
+
+
+def _memory_policy(one):
+    if read_text("/sys/devices/system/node/has_memory", "0").strip().isdigit():  # a single node
+        return ""
+    rows = (row.split() for row in read_lines(f"{one.path}/numa_maps"))
+    return next((row[1] for row in rows if len(row) > 1 and row[1] != "default"), "")
 
 
 def _shared_code(rows):

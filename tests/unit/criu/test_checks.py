@@ -110,6 +110,7 @@ CASES = [
             process(shared_code="/dev/zero (deleted)"), process(), "its memory /dev/zero (deleted)", "jit_buffer_size=0"
         ),
     ),
+    ("memory-policy", Case(process(memory_policy="bind:1"), process(), "its memory policy bind:1", "numactl")),
     (
         "sysv-memory",
         Case(mapping("/SYSV0001 (deleted)"), mapping("/dev/zero (deleted)"), "a System V shared memory segment"),

@@ -342,6 +342,28 @@ def test_memory_that_is_still_to_come_is_seen(start, monkeypatch):
     assert found(unit) == [("pending-memory", "its memory")]
 
 
+@pytest.mark.parametrize(
+    ("nodes", "second", "seen_as"),
+    [
+        ("0-1\n", "interleave:0-1 file=/usr/bin/x mapped=3", [("memory-policy", "its memory policy interleave:0-1")]),
+        ("0-1\n", "default anon=2 dirty=2", []),
+        ("0\n", "bind:0 anon=2 dirty=2", []),
+    ],
+)
+def test_a_memory_policy_is_seen_where_memory_has_several_nodes(start, monkeypatch, nodes, second, seen_as):
+    unit = start()
+    texts = {"/has_memory": nodes, "/numa_maps": f"7f00 default heap anon=1 N0=1\n7f01 {second}\n"}
+    for name in ("read_text", "read_lines"):
+        read = getattr(seen, name)
+
+        def fake(path, *rest, read=read, name=name):
+            text = next((text for end, text in texts.items() if path.endswith(end)), None)
+            return read(path, *rest) if text is None else text if name == "read_text" else text.splitlines()
+
+        monkeypatch.setattr(seen, name, fake)
+    assert found(unit) == seen_as
+
+
 def test_file_systems_in_memory(monkeypatch):
     rows = "21 1 0:5 / /dev rw - devtmpfs udev rw\n22 1 254:1 / / rw - ext4 /dev/vda1 rw\n23 1 0:28 / /run rw - tmpfs tmpfs rw"
     monkeypatch.setattr(seen.mountinfo, "read_lines", lambda path: rows.split("\n"))
