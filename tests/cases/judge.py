@@ -24,10 +24,9 @@ def result(case, way, outcome):
         said = f": {outcome.reason}" if not ended and _names(case, outcome.reason) else ""
         return "lost", f"its memory is lost{said}" + (f"; {ended}" if ended else "")
     differences = list(seen["differences"])
-    if outcome.answered.get(case.name):
-        differences.append(
-            f"a client outside was answered {outcome.answered[case.name]} times by port {case.FORBIDDEN}"
-        )
+    knocks = outcome.knocks.get(case.name, {})
+    if knocks.get("answered"):
+        differences.append(f"a client outside was answered {knocks['answered']} times by port {case.FORBIDDEN}")
     if ended:
         differences.append(ended)
     return ("wrong" if differences else "right"), "; ".join(differences)

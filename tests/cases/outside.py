@@ -1,6 +1,9 @@
-"""outside.py ADDRESS PORT: a client outside a node that connects all the time, until its input ends; prints how often it was answered."""
+"""outside.py ADDRESS PORT: a client outside a node that connects all the time, until its input ends; prints JSON: how often it has tried,
+and was answered.
+"""
 
 import contextlib
+import json
 import select
 import socket
 import sys
@@ -20,12 +23,16 @@ def answered(address, port, seconds=1.0):
 
 def main():
     address, port = sys.argv[1], int(sys.argv[2])
-    count, over = [0], threading.Event()
+    count, over = {"tried": 0, "answered": 0}, threading.Event()
+    lock = threading.Lock()
 
     def knock():
         while not over.wait(0.05):
             with contextlib.suppress(OSError):
-                count[0] += answered(address, port)
+                found = answered(address, port)
+                with lock:
+                    count["tried"] += 1
+                    count["answered"] += found
 
     # One that waits for an answer would miss a moment without a filter.
     clients = [threading.Thread(target=knock) for _number in range(8)]
@@ -35,7 +42,7 @@ def main():
     over.set()
     for client in clients:
         client.join()
-    print(count[0])
+    print(json.dumps(count))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""docs/cases.json: the last result of each case, engine and way; before.json: what they were before the environment was carried."""
+"""docs/cases.json: the last result of each case, engine and way; before.json: what they were before the environment was carried;
+docs/filter.json: each update during which a client outside has tried what the node's filter forbids.
+"""
 
 import json
 import pathlib
@@ -7,6 +9,7 @@ from lab import results
 from lab.paths import REPO
 
 ROWS = REPO / "docs" / "cases.json"
+KNOCKS = REPO / "docs" / "filter.json"
 # What a result depends on.
 COLLECTION = ("files", "plugins", "playbooks", "roles")
 BEFORE = pathlib.Path(__file__).resolve().parent / "before.json"
@@ -28,8 +31,17 @@ def _key(row):
 def write(path, row, key=_key):
     """Write ROW to the file PATH, in the place of the one with the same KEY."""
     rows = {key(old): old for old in read(path)} | {key(row): row}
-    lines = ",\n".join(f"  {json.dumps(rows[key], ensure_ascii=False)}" for key in sorted(rows))
+    _write(path, [rows[each] for each in sorted(rows)])
+
+
+def _write(path, rows):
+    lines = ",\n".join(f"  {json.dumps(row, ensure_ascii=False)}" for row in rows)
     path.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+
+
+def knocked(engine, way, knocks):
+    """Record how often a client outside has tried a forbidden port during an update, and was answered."""
+    _write(KNOCKS, [*read(KNOCKS), {"engine": engine, "way": way, **knocks, "commit": commit()}])
 
 
 def append(row):

@@ -4,7 +4,7 @@ import time
 
 from lab.command import LabError, say
 from lab.paths import REPO
-from tests.cases import choose, judge
+from tests.cases import choose, judge, record
 from tests.cases.machine import machine
 from tests.cases.update import GOOD, Carrier
 
@@ -58,7 +58,18 @@ class Slice:
                 return outcome
             for case in cases:
                 self._record(case, "update", *judge.result(case, "update", outcome))
-        return carrier.go(self._way, cases)
+            self._count_knocks("update", outcome)
+        outcome = carrier.go(self._way, cases)
+        self._count_knocks(self._way, outcome)
+        return outcome
+
+    def _count_knocks(self, way, outcome):
+        for knocks in outcome.knocks.values():
+            say(
+                f"{way}: a client outside has tried a forbidden port {knocks['tried']} times: {knocks['answered']} answers"
+            )
+            if self._note is record.append:
+                record.knocked(self._engine, way, knocks)
 
     def _started(self, node, cases):
         """Start the units; return the cases that are what they should be."""

@@ -4,17 +4,17 @@ from lab import results
 from lab.paths import REPO
 from tests.cases import choose
 from tests.cases.guest.declared import Case, names
-from tests.cases.record import BEFORE, read
+from tests.cases.record import BEFORE, KNOCKS, read
 
 PAGE = REPO / "docs" / "cases.md"
 
 
 def write(rows):
-    PAGE.write_text(page(rows, read(BEFORE), [Case(name) for name in names()]), encoding="utf-8")
+    PAGE.write_text(page(rows, read(BEFORE), [Case(name) for name in names()], read(KNOCKS)), encoding="utf-8")
 
 
-def page(rows, before, cases):
-    """Return the text of the page from the rows of docs/cases.json and of before.json."""
+def page(rows, before, cases, knocks=()):
+    """Return the text of the page from the rows of docs/cases.json, of before.json, and of docs/filter.json."""
     known = {case.name: case for case in cases}
     rows = [row for row in rows if row["case"] in known]
     counts = {word: sum(row["result"] == word for row in rows) for word in ("right", "refused", "lost", "wrong")}
@@ -37,6 +37,9 @@ def page(rows, before, cases):
         f"Of these, {len(bad)} are not what they should be: they are marked **so**.",
         "",
         results.by_commit(rows),
+        "",
+        f"During {len(knocks)} updates and ways back (`docs/filter.json`), clients outside tried a port that the node's filter forbids",
+        f"{sum(row['tried'] for row in knocks)} times, and got {sum(row['answered'] for row in knocks)} answers.",
         "",
         "The last column has what the same case did before the environment was a part of the checkpoint.",
         "",

@@ -7,7 +7,7 @@ import sys
 import time
 from dataclasses import dataclass, field
 
-from lab.command import say
+from lab.command import LabError, say
 from lab.paths import REPO
 from lab.rollout import Rollout, read_report
 
@@ -30,8 +30,8 @@ class Outcome:
     fresh: list = field(default_factory=list)
     #: {case: {"answers", "same", "differences"}}, as guest/node.py judges it
     seen: dict = field(default_factory=dict)
-    #: {case: how often a client outside was answered}
-    answered: dict = field(default_factory=dict)
+    #: {case: {"tried", "answered"}: how often a client outside did what the node forbids}
+    knocks: dict = field(default_factory=dict)
 
 
 class Updates:
@@ -97,7 +97,7 @@ class Carrier(Updates):
         if len(cases) > 1:
             # One that cannot be restored must not keep the others from being judged.
             more["kup_on_unit_failure"] = "continue"
-        with self._clients_outside(cases) as answered:
+        with self._clients_outside(cases) as knocks:
             said = self.back() if way == "fallback" else self.there([case.unit for case in cases], more)
             # The panic may be still to come.
             for _number in range(40 if way == "panic" else 1):
@@ -105,14 +105,14 @@ class Carrier(Updates):
                     break
                 time.sleep(5)
             outcome = self.outcome(said, cases)
-        outcome.answered = answered
+        outcome.knocks = knocks
         say(f"{way}: {outcome.phase}{': ' if outcome.reason else ''}{outcome.reason}")
         return outcome
 
     @contextlib.contextmanager
     def _clients_outside(self, cases):
-        """Let clients outside try the ports that the node forbids; afterwards the yielded dict has their answers by case."""
-        clients, answered = {}, {}
+        """Let clients outside try the ports that the node forbids; afterwards the yielded dict has what they say, by case."""
+        clients, knocks = {}, {}
         for case in cases:
             if case.FORBIDDEN:
                 argv = [
@@ -129,7 +129,12 @@ class Carrier(Updates):
                     cwd=REPO, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                 )  # fmt: skip
         try:
-            yield answered
+            yield knocks
         finally:
             for name, client in clients.items():
-                answered[name] = int(client.communicate()[0] or -1)
+                said = client.communicate()[0]
+                if not said:
+                    raise LabError(
+                        f"The client outside of {name} ended with {client.returncode}, and has counted nothing."
+                    )
+                knocks[name] = json.loads(said)

@@ -19,10 +19,8 @@ def case(name, **more):
 ONE, TWO, THREE = case("one"), case("one-two"), case("three")
 
 
-def outcome(phase, reason="", answered=None, fresh=(), **seen):
-    return Outcome(
-        phase, reason, fresh, {name.replace("_", "-"): found for name, found in seen.items()}, answered or {}
-    )
+def outcome(phase, reason="", knocks=None, fresh=(), **seen):
+    return Outcome(phase, reason, fresh, {name.replace("_", "-"): found for name, found in seen.items()}, knocks or {})
 
 
 @pytest.mark.parametrize(
@@ -49,7 +47,7 @@ def test_a_result(found, way, expected):
 def test_a_client_outside_that_was_answered_makes_it_wrong():
     guarded = case("one")
     guarded.FORBIDDEN = 5030
-    found = outcome("committed", answered={"one": 3}, one=SAME)
+    found = outcome("committed", knocks={"one": {"tried": 9, "answered": 3}}, one=SAME)
     assert judge.result(guarded, "update", found) == (
         "wrong",
         "a client outside was answered 3 times by port 5030",

@@ -14,6 +14,7 @@ RECORDED, PAGE = record.ROWS, table.PAGE
 def _files(tmp_path, monkeypatch):
     monkeypatch.setattr(record, "ROWS", tmp_path / "cases.json")
     monkeypatch.setattr(record, "BEFORE", tmp_path / "before.json")
+    monkeypatch.setattr(record, "KNOCKS", tmp_path / "filter.json")
     monkeypatch.setattr(record, "commit", lambda: "c0ffee")
 
 
@@ -34,6 +35,15 @@ def test_a_row_takes_the_place_of_the_last_one_and_says_what_was_before():
         {**row(way="fallback"), "before": "", "commit": "c0ffee"},
         {**row(), "before": "wrong: plain is True, was False", "commit": "c0ffee"},
     ]
+
+
+def test_each_update_with_a_client_outside_is_kept():
+    for answered in (0, 2):
+        record.knocked("foam", "update", {"tried": 7, "answered": answered})
+    assert record.read(record.KNOCKS) == [
+        {"engine": "foam", "way": "update", "tried": 7, "answered": answered, "commit": "c0ffee"} for answered in (0, 2)
+    ]
+    assert "During 2 updates and ways back" in table.page([], [], [], record.read(record.KNOCKS))
 
 
 def test_nothing_is_recorded_of_a_sample():
@@ -57,4 +67,6 @@ def test_the_page_of_the_tree_is_made_from_its_results():
     if RECORDED.exists():
         known = [Case(name) for name in names()]
         before = record.read(table.BEFORE)
-        assert PAGE.read_text(encoding="utf-8") == table.page(record.read(RECORDED), before, known)
+        assert PAGE.read_text(encoding="utf-8") == table.page(
+            record.read(RECORDED), before, known, record.read(table.KNOCKS)
+        )

@@ -56,13 +56,18 @@ def test_criu_s_own_packets_pass_before_anything_is_dropped():
         ("table ip filter {\n chain input { jump nowhere; }\n}\n", False),
         ("table ip filter {\n", False),
         ('include "/nonexistent/rules"\n', False),
-        ("table ip filter {\n set s { type ipv4_addr; flags interval; elements = { 10.0.0.1-10.0.0.9, 10.0.0.5 } }\n}\n", False),
+        (
+            "table ip filter {\n set s { type ipv4_addr; flags interval; elements = { 10.0.0.1-10.0.0.9, 10.0.0.5 } }\n}\n",
+            False,
+        ),
     ],
 )
 def test_its_owner_loads_the_packet_filter_whole_or_tells_why_not(network, tmp_path, rules, loaded):
     (tmp_path / "rules.nft").write_text(rules)
     (tmp_path / "packets.nft").write_text(f'include "{tmp_path}/rules.nft"\n' + network_lock.ruleset([]))
-    said = network("nft flush ruleset\nfilter_packets || cat $run/filter-said\necho tables:\nnft list tables\nend_owner")
+    said = network(
+        "nft flush ruleset\nfilter_packets || cat $run/filter-said\necho tables:\nnft list tables\nend_owner"
+    )
     complaint, tables = said.split("tables:\n")
     assert tables == "table ip filter\ntable inet kup\n" * loaded
     assert ("Error: " in complaint) == (not loaded)

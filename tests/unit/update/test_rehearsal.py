@@ -23,7 +23,9 @@ A, B = "a.service", "b.service"
 @pytest.fixture
 def stage(node, record, monkeypatch, tmp_path):
     """The node with a fake dump. ``memory``, ``lacking``, ``programs``; ``frozen``: seconds; ``failing``: step → what CRIU is then."""
-    found = types.SimpleNamespace(node=node, memory=0.5, lacking="", programs="", frozen=0.1, failing={}, criu="4.2", identity={})
+    found = types.SimpleNamespace(
+        node=node, memory=0.5, lacking="", programs="", frozen=0.1, failing={}, criu="4.2", identity={}
+    )
 
     class Dump:
         refused = killed = False
