@@ -38,9 +38,7 @@ def page(rows, before, cases, knocks=()):
         "",
         results.by_commit(rows),
         "",
-        f"During {len(knocks)} updates and ways back (`docs/filter.json`), clients outside tried a port that the node's filter forbids",
-        f"{sum(row['tried'] for row in knocks)} times, and got {sum(row['answered'] for row in knocks)} answers.",
-        "",
+        *_knocked(knocks),
         "The last column has what the same case did before the environment was a part of the checkpoint.",
         "",
         "| case | what it has | engine | way | result | before |",
@@ -66,6 +64,17 @@ def page(rows, before, cases, knocks=()):
             f"| {row['case']} | {cell(known[row['case']].says)} | `{row['engine']}` | {row['way']} | {cell(was)} |"
         )
     return "\n".join(lines) + "\n"
+
+
+def _knocked(knocks):
+    tried, answered = (sum(row[word] for row in knocks) for word in ("tried", "answered"))
+    if not knocks:
+        return []
+    return [
+        f"During {len(knocks)} updates and ways back (`docs/filter.json`) clients outside have tried a port that the node's filter forbids",
+        f"{tried} times, and got {answered} answers.",
+        "",
+    ]
 
 
 def _key(row):
