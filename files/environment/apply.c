@@ -12,7 +12,8 @@
 
 static int (*const carry_out[KINDS])(const struct place *, const struct step *) = {
 	[SYSCTL] = sysctl_apply,   [MOUNT] = place_mount, [DIRECTORY] = place_directory, [FILE_COPY] = place_file,
-	[FIFO] = place_fifo, [SYMLINK] = place_symlink, [XATTR] = place_xattr,
+	[FIFO] = place_fifo,       [SYMLINK] = place_symlink, [HARDLINK] = place_hardlink,   [XATTR] = place_xattr,
+	[PRIVATE] = place_private,
 };
 
 /* The text with a question mark for each byte that is not printable ASCII: applications choose names. */

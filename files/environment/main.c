@@ -17,14 +17,17 @@
 #include "note_files.h"
 #include "same_files.h"
 
-static const char usage[] = "usage: environment apply [--only KIND]... [--run DIR] [--root DIR] PLAN...\n"
+static const char usage[] = "usage: environment apply [--only KIND]... [--run DIR] [--root DIR | --view DIR] PLAN...\n"
 			    "  Carries out the steps of each plan, whose files' contents are in the folder contents beside it.\n"
-			    "  --only KIND  steps of this kind: sysctl, mount, directory, file, fifo, symlink, xattr\n"
+			    "  --only KIND  steps of this kind: sysctl, mount, directory, file, fifo, symlink, hardlink, xattr,\n"
+			    "               private\n"
 			    "  --run DIR    where failures are noted (/run/kup)\n"
 			    "  --root DIR   put everything below this directory, for tests\n"
+			    "  --view DIR   the root directory of a unit with mounts of its own: only in directories that nobody else sees\n"
 			    "  Exit codes: 1 the node lacks what it needs, 3 a unit does\n"
-			    "       environment note-files DIR [--unit UNIT PID...]...\n"
+			    "       environment note-files DIR [--unit UNIT [--bound POINT DIRECTORY]... PID...]...\n"
 			    "  Writes for each unit, whose processes stand still, the list DIR/files-UNIT of the files that it writes or maps.\n"
+			    "  --bound POINT DIRECTORY  the unit sees the node's DIRECTORY at POINT\n"
 			    "       environment same-files [--images DIR] LIST\n"
 			    "  Compares the files of a list with those of now.\n"
 			    "  --images DIR  of a unit that has not run since: what was appended is from another program\n"
@@ -38,7 +41,7 @@ static enum outcome worse(enum outcome a, enum outcome b)
 	return a == NODE_LACKS || b == ALL_DONE ? a : b;
 }
 
-static enum outcome apply_file(const char *path, int root, unsigned int kinds, int run)
+static enum outcome apply_file(const char *path, int root, bool is_view, unsigned int kinds, int run)
 {
 	struct plan plan;
 	char folder[4096];
@@ -51,10 +54,14 @@ static enum outcome apply_file(const char *path, int root, unsigned int kinds, i
 	CLEANUP_FD int beside = open(dirname(folder), O_PATH | O_DIRECTORY | O_CLOEXEC);
 	/* Not there if no plan has a file: -1, which no step opens anything in. */
 	CLEANUP_FD int contents = openat(beside, "contents", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	struct place place = { .root = root, .contents = contents };
+	struct place place = { .root = root, .contents = contents, .view = is_view ? &plan : NULL };
 
-	if (!plan_read(&plan, path))
-		outcome = apply(&plan, &place, kinds, run);
+	if (!plan_read(&plan, path)) {
+		/* First, and alone: nothing may be put into a directory that turns out to be the node's. */
+		outcome = is_view ? apply(&plan, &place, 1u << PRIVATE, run) : ALL_DONE;
+		if (outcome == ALL_DONE)
+			outcome = apply(&plan, &place, is_view ? kinds & ~(1u << PRIVATE) : kinds, run);
+	}
 	plan_free(&plan);
 	return outcome;
 }
@@ -65,11 +72,13 @@ static int run_apply(int argc, char **argv)
 		{ "only", required_argument, NULL, 'o' },
 		{ "run", required_argument, NULL, 'r' },
 		{ "root", required_argument, NULL, 'R' },
+		{ "view", required_argument, NULL, 'v' },
 		{ 0 },
 	};
 	const char *run_path = "/run/kup", *root_path = "/";
 	enum outcome outcome = ALL_DONE;
 	unsigned int kinds = 0;
+	bool is_view = false;
 	int option;
 
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -77,8 +86,10 @@ static int run_apply(int argc, char **argv)
 			kinds |= 1u << kind_named(optarg);
 		else if (option == 'r')
 			run_path = optarg;
-		else if (option == 'R')
+		else if (option == 'R' || option == 'v') {
 			root_path = optarg;
+			is_view = option == 'v';
+		}
 		else
 			return EXIT_USAGE;
 	}
@@ -93,7 +104,7 @@ static int run_apply(int argc, char **argv)
 	}
 	umask(0);
 	for (int i = optind; i < argc; i++)
-		outcome = worse(outcome, apply_file(argv[i], root, kinds ? kinds : ~0u, run));
+		outcome = worse(outcome, apply_file(argv[i], root, is_view, kinds ? kinds : ~0u, run));
 	return (int)outcome;
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Which files: those that a process has open for writing or maps, on a file system that outlives the kernel. A descriptor that can only
- * read is none of them: whoever reads a file expects others to write it. Neither is a file that no path leads to: CRIU carries deleted
- * ones, and those that only the unit sees are made again with its mounts. No file is opened, and none is read.
+ * read is none of them: whoever reads a file expects others to write it. Neither is a file that no path of the node leads to: CRIU carries
+ * deleted ones, and those that only the unit sees are made again with its mounts. A directory that the unit sees at another place, such as
+ * its private /tmp on a disk, is named with it. No file is opened, and none is read.
  */
 #include "note_files.h"
 
@@ -36,9 +37,18 @@ struct found {
 	struct identity identity;
 };
 
+/* Where the unit sees a directory of the node. */
+struct bound {
+	const char *point, *directory;
+};
+
+#define BOUND_MAX 64
+
 struct list {
 	struct found *found;
 	size_t count, room;
+	struct bound bound[BOUND_MAX];
+	unsigned int bound_count;
 };
 
 static void list_free(struct list *list)
@@ -69,20 +79,36 @@ static bool is_same(const struct statx *one, const struct statx *other)
 	       one->stx_dev_minor == other->stx_dev_minor;
 }
 
+/* Finds the node's path of what the unit sees at `seen`. -1 if it is too long. */
+static int name_on_node(const struct list *list, const char *seen, char *path)
+{
+	const char *directory = "", *rest = seen;
+
+	for (unsigned int i = 0; i < list->bound_count; i++) {
+		size_t length = strlen(list->bound[i].point);
+
+		if (!strncmp(seen, list->bound[i].point, length) && seen[length] == '/') {
+			directory = list->bound[i].directory;
+			rest = seen + length;
+		}
+	}
+	return snprintf(path, PATH_MAX, "%s%s", directory, rest) < PATH_MAX ? 0 : -1;
+}
+
 /* Adds the file that `link`, a link of /proc, leads to. */
 static int add(struct list *list, const char *link, const struct statx *status, enum use use)
 {
-	char path[PATH_MAX];
+	char seen[PATH_MAX], path[PATH_MAX];
 	struct statx named;
 	ssize_t length;
 
 	if (!status->stx_nlink || (!status->stx_dev_major && !outlives_the_kernel(link)))
 		return 0;
-	length = readlink(link, path, sizeof(path) - 1);
+	length = readlink(link, seen, sizeof(seen) - 1);
 	if (length <= 0)
 		return length < 0 && errno != ENAMETOOLONG ? fail_errno("the link %s cannot be read", link) : 0;
-	path[length] = '\0';
-	if (statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &named) || !is_same(status, &named))
+	seen[length] = '\0';
+	if (name_on_node(list, seen, path) || statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &named) || !is_same(status, &named))
 		return 0;
 	if (list->count == list->room) {
 		list->room = list->room ? 2 * list->room : 64;
@@ -289,13 +315,26 @@ static int write_list(struct list *list, int directory, const char *unit)
 	return fclose(stream) || broken ? fail_errno("the list %s cannot be written", name) : 0;
 }
 
+/* Takes the words "--bound POINT DIRECTORY". */
+static int take_bound(char ***words, struct list *list)
+{
+	for (; **words && !strcmp(**words, "--bound"); *words += 3) {
+		char *point = (*words)[1], *directory = point ? (*words)[2] : NULL;
+
+		if (!directory || *point != '/' || *directory != '/' || list->bound_count == BOUND_MAX)
+			return fail("--bound is not understood, expected at most %d times a POINT and a DIRECTORY", BOUND_MAX);
+		list->bound[list->bound_count++] = (struct bound){ .point = point, .directory = directory };
+	}
+	return 0;
+}
+
 /* Takes the words up to the next "--unit". */
 static int note_unit(char ***words, int directory)
 {
 	struct list list = { 0 };
 	struct seen seen = { 0 };
 	const char *unit = *(*words)++;
-	int result = 0;
+	int result = take_bound(words, &list);
 
 	for (; !result && **words && strcmp(**words, "--unit"); (*words)++) {
 		char *end;

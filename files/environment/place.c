@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "common/base.h"
+#include "empty.h"
 
 static const char *const allowed[] = { "/run", "/dev/shm", "/tmp" };
 
@@ -43,16 +44,24 @@ static bool goes_up(const char *path)
 	return false;
 }
 
-static bool is_allowed(const char *path)
+/* Whether the path is the directory or below it. */
+static bool is_in(const char *path, const char *directory)
+{
+	size_t length = strlen(directory);
+
+	return !strncmp(path, directory, length) && (path[length] == '/' || path[length] == '\0');
+}
+
+static bool is_allowed(const struct place *place, const char *path)
 {
 	if (goes_up(path))
 		return false;
-	for (size_t i = 0; i < sizeof(allowed) / sizeof(*allowed); i++) {
-		size_t length = strlen(allowed[i]);
-
-		if (!strncmp(path, allowed[i], length) && (path[length] == '/' || path[length] == '\0'))
+	for (size_t i = 0; place->view && i < place->view->count; i++)
+		if (place->view->steps[i].kind == PRIVATE && is_in(path, place->view->steps[i].object))
 			return true;
-	}
+	for (size_t i = 0; !place->view && i < sizeof(allowed) / sizeof(*allowed); i++)
+		if (is_in(path, allowed[i]))
+			return true;
 	return false;
 }
 
@@ -63,7 +72,7 @@ static int find_spot(const struct place *place, const char *path, struct spot *s
 	const char *slash = strrchr(path, '/');
 
 	spot->directory = -1;
-	if (!is_allowed(path) || !slash || !slash[1] || !strcmp(slash, "/.")) {
+	if (!is_allowed(place, path) || !slash || !slash[1] || !strcmp(slash, "/.")) {
 		errno = EPERM;
 		return -1;
 	}
@@ -225,6 +234,20 @@ int place_symlink(const struct place *place, const struct step *step)
 	return fchownat(directory, spot.name, (uid_t)owner, (gid_t)group, AT_SYMLINK_NOFOLLOW);
 }
 
+int place_hardlink(const struct place *place, const struct step *step)
+{
+	struct spot from, to;
+	int found = find_spot(place, step->words[0].text, &from);
+	CLEANUP_FD int there = from.directory;
+
+	if (found)
+		return -1;
+	found = find_spot(place, step->object, &to);
+	CLEANUP_FD int here = to.directory;
+
+	return found || make_way(&to) || linkat(there, from.name, here, to.name, 0) ? -1 : 0;
+}
+
 int place_xattr(const struct place *place, const struct step *step)
 {
 	const struct word *words = step->words;
@@ -241,4 +264,32 @@ int place_xattr(const struct place *place, const struct step *step)
 		return -1;
 	name_descriptor(name, sizeof(name), fd);
 	return setxattr(name, words[0].text, words[1].text, words[1].length, 0);
+}
+
+/* Whether the directory is what the node itself has at this path. */
+static bool is_nodes(int directory, const char *path)
+{
+	struct stat here, there;
+
+	return !fstat(directory, &here) && !fstatat(AT_FDCWD, path, &there, AT_SYMLINK_NOFOLLOW) && here.st_dev == there.st_dev &&
+	       here.st_ino == there.st_ino;
+}
+
+int place_private(const struct place *place, const struct step *step)
+{
+	struct spot spot;
+	int found = find_spot(place, step->object, &spot);
+	CLEANUP_FD int directory = spot.directory;
+
+	if (found)
+		return -1;
+	CLEANUP_FD int fd = openat(directory, spot.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0)
+		return -1;
+	if (!place->view || is_nodes(fd, step->object)) {
+		errno = EBUSY;
+		return -1;
+	}
+	return empty_directory(fd) ? -1 : set_rights(fd, step->words);
 }

@@ -18,7 +18,8 @@ static const struct {
 	unsigned int count;
 } kinds[KINDS] = {
 	[SYSCTL] = { "sysctl", 1 },   [MOUNT] = { "mount", 1 }, [DIRECTORY] = { "directory", 3 }, [FILE_COPY] = { "file", 6 },
-	[FIFO] = { "fifo", 3 }, [SYMLINK] = { "symlink", 3 }, [XATTR] = { "xattr", 2 },
+	[FIFO] = { "fifo", 3 },       [SYMLINK] = { "symlink", 3 }, [HARDLINK] = { "hardlink", 1 }, [XATTR] = { "xattr", 2 },
+	[PRIVATE] = { "private", 3 },
 };
 
 const char *kind_name(enum kind kind)

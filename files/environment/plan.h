@@ -10,7 +10,9 @@
  *     file      NEED UNIT PATH MODE OWNER GROUP SECONDS NANOSECONDS CONTENT
  *     fifo      NEED UNIT PATH MODE OWNER GROUP
  *     symlink   NEED UNIT PATH OWNER GROUP TARGET
+ *     hardlink  NEED UNIT PATH OTHER                          another name of OTHER, the path of a file of an earlier step
  *     xattr     NEED UNIT PATH NAME VALUE                     of an object of an earlier step
+ *     private   NEED UNIT PATH MODE OWNER GROUP               a directory that only the unit sees: it is emptied
  *
  * NEED is "required" or "optional"; UNIT needs the object, "-" is the whole node. A NAME of a sysctl has slashes. MODE is octal.
  * CONTENT is the number of a file in the folder that --contents names. Words are separated by one blank. In a word, each byte that is
@@ -27,7 +29,7 @@
 #define WORD_BYTES_MAX ((size_t)64 << 10)
 #define WORDS_MAX 10
 
-enum kind { SYSCTL, MOUNT, DIRECTORY, FILE_COPY, FIFO, SYMLINK, XATTR, KINDS };
+enum kind { SYSCTL, MOUNT, DIRECTORY, FILE_COPY, FIFO, SYMLINK, HARDLINK, XATTR, PRIVATE, KINDS };
 
 /* Decoded in place, with a zero byte behind it. Only an attribute's value may have zero bytes in it. */
 struct word {

@@ -95,6 +95,42 @@ CASES = (
         "",
     ),
     Mutation(
+        "files/environment/place.c",
+        "a directory of the node is emptied for a unit that does not see one of its own",
+        "!place->view || is_nodes(fd, step->object)",
+        "!place->view",
+    ),
+    Mutation(
+        "files/environment/place.c",
+        "in the view of a unit, files are put where others see them",
+        "place->view->steps[i].kind == PRIVATE && is_in(",
+        "is_in(",
+    ),
+    Mutation(
+        "files/environment/main.c",
+        "files are put into a directory that could not be emptied, or is the node's",
+        "\t\tif (outcome == ALL_DONE)\n\t\t\toutcome = apply(",
+        "\t\tif (outcome != NODE_LACKS)\n\t\t\toutcome = apply(",
+    ),
+    Mutation(
+        "files/environment/empty.c",
+        "what is bound into a private directory is emptied as well",
+        ".resolve = RESOLVE_NO_XDEV | ",
+        ".resolve = ",
+    ),
+    Mutation(
+        "plugins/module_utils/_system/private_places.py",
+        "a directory that an application can put in the place of its own is mounted",
+        "        if _is_roots_alone(os.path.dirname(path)) and ",
+        "        if ",
+    ),
+    Mutation(
+        "plugins/module_utils/_environment/trees.py",
+        "what is mounted in a private directory is copied with it",
+        '        if f"{path}/{child}" not in without:\n',
+        "        if child:\n",
+    ),
+    Mutation(
         "files/environment/sysctl.c",
         "a setting that begins like the wanted one stays",
         "\t\tif (*b && !blank(*b))\n\t\t\treturn false;\n",
@@ -149,7 +185,7 @@ CASES = (
         "if",
     ),
     Mutation(
-        "plugins/module_utils/_environment/run_files.py",
+        "plugins/module_utils/_environment/trees.py",
         "nothing needs a unit's files in memory",
         "plan.step(words[0], unit, words[1], required)",
         "plan.step(words[0], unit, words[1])",

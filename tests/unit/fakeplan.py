@@ -6,7 +6,7 @@ import types
 
 from ansible_collections.kup.fleet.plugins.module_utils._engines import foam, ppp
 from ansible_collections.kup.fleet.plugins.module_utils._environment import packet_filter
-from ansible_collections.kup.fleet.plugins.module_utils._system import unit_templates
+from ansible_collections.kup.fleet.plugins.module_utils._system import private_places, unit_templates
 from ansible_collections.kup.fleet.plugins.module_utils._system.processes import Process
 from ansible_collections.kup.fleet.plugins.module_utils._update import boot_plan, boot_units
 
@@ -128,6 +128,7 @@ def write(
     monkeypatch.setattr(boot_units, "definition", lambda unit: known.get(unit, {}).get("text", ""))
     monkeypatch.setattr(boot_units.filter_services, "drop_ins", lambda: dict(loaders))
     monkeypatch.setattr(boot_units, "_on_root", lambda path: True)
+    monkeypatch.setattr(private_places, "of", lambda unit: [])
     listed = "systemd-udevd.service\nlocal-fs.target\ncryptsetup.target\ndev-sda.mount\nsystemd-journald.service\n"
     monkeypatch.setattr(boot_units, "run", lambda command: types.SimpleNamespace(stdout=listed))
     checkpoints = [

@@ -106,6 +106,23 @@ class Apply(unittest.TestCase):
         self.assertTrue(stat.S_ISFIFO(os.lstat(self.root / "run/a b/p").st_mode))
         self.assertEqual(os.readlink(self.root / "run/a b/l"), "../f\n")
 
+    def test_a_file_may_have_two_names(self):
+        (self.root / "plan/contents/1").write_text("content")
+        (self.root / "run/b").touch()
+        (self.root / "etc/x").touch()
+        self.apply(
+            f"file required a.service /tmp/a 640 {OWNER} 5 7 1",
+            f"fifo required a.service /run/fifo 640 {OWNER}",
+            "hardlink required a.service /tmp/b /tmp/a",
+            "hardlink required a.service /run/b /run/fifo",
+            "hardlink optional a.service /tmp/c /etc/x",
+            "hardlink optional a.service /etc/c /tmp/a",
+        )
+        self.assertTrue((self.root / "tmp/a").samefile(self.root / "tmp/b"))
+        self.assertTrue((self.root / "run/b").is_fifo())
+        self.assertFalse((self.root / "tmp/c").exists() or (self.root / "etc/c").exists())
+        self.assertEqual(self.log().count("Operation not permitted"), 2)
+
     def test_attributes_may_have_any_bytes(self):
         self.apply(f"directory required a.service /run/a 700 {OWNER}", "xattr required a.service /run/a user.b %00%FF")
         self.assertEqual(os.getxattr(self.root / "run/a", "user.b"), b"\0\xff")
@@ -190,6 +207,109 @@ class Apply(unittest.TestCase):
                 self.apply(f"directory required a.service /run/a {rights}", code=3)
 
     @unittest.skipIf(os.getuid(), "needs root")
+    def view(self, *steps, code=0):
+        """Carry the steps out in the view of a unit, with a /tmp and a /var/tmp of its own."""
+        plan = self.root / "plan/all.plan"
+        plan.write_text("".join(f"{line}\n" for line in ("kup-environment 1", *steps)))
+        plan.chmod(0o600)
+        words = ["apply", "--view", self.root, "--run", self.root / "run/kup", plan]
+        done = subprocess.run([PROGRAM, *words], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, code, done.stderr)
+
+    def test_a_private_directory_is_emptied_and_filled(self):
+        place = self.root / "var/tmp"
+        (place / "a/b/c").mkdir(parents=True)
+        (place / "a/b/file").touch()
+        (place / "link").symlink_to(self.root / "etc")
+        (self.root / "etc/kept").touch()
+        os.mkfifo(place / "fifo")
+        (self.root / "plan/contents/1").write_text("content")
+        self.view(
+            f"file required a.service /var/tmp/new 640 {OWNER} 5 7 1",
+            f"private required a.service /var/tmp 1770 {OWNER}",
+        )
+        self.assertEqual({path.name for path in place.iterdir()}, {"new"})
+        self.assertEqual((place / "new").read_text(), "content")
+        self.assertEqual(self.mode("var/tmp"), 0o1770)
+        self.assertTrue((self.root / "etc/kept").exists())
+
+    def test_a_private_directory_may_be_as_deep_as_it_likes(self):
+        here = os.open(self.root / "tmp", os.O_RDONLY)
+        (self.root / "tmp/kup-0").mkdir()
+        for number in range(3000):
+            os.mkdir("d", dir_fd=here)
+            below = os.open("d", os.O_RDONLY, dir_fd=here)
+            if number % 7 == 0:
+                os.close(os.open("f", os.O_CREAT | os.O_WRONLY, dir_fd=below))
+            os.close(here)
+            here = below
+        os.close(here)
+        self.view(f"private required a.service /tmp 1777 {OWNER}")
+        self.assertEqual(os.listdir(self.root / "tmp"), [])
+
+    def test_in_a_view_nothing_is_put_elsewhere(self):
+        (self.root / "tmp/kept").touch()
+        (self.root / "run/kept").touch()
+        (self.root / "var/tmp").mkdir(parents=True)
+        self.view(
+            f"private required a.service /var/tmp 1777 {OWNER}",
+            f"directory required a.service /tmp/made 755 {OWNER}",
+            f"directory required a.service /run/made 755 {OWNER}",
+            f"directory required a.service /var/tmp/../../run/made 755 {OWNER}",
+            f"directory required a.service /var/tmp-other 755 {OWNER}",
+            code=3,
+        )
+        self.assertEqual(os.listdir(self.root / "tmp"), ["kept"])
+        self.assertEqual(sorted(os.listdir(self.root / "run")), ["kept", "kup"])
+        lacks = (self.root / "run/kup/a.service.lacks").read_text()
+        self.assertEqual(
+            lacks, "a.service needs the directory /tmp/made, which could not be put in place: Operation not permitted\n"
+        )
+
+    def test_a_private_directory_behind_a_link_is_none(self):
+        (self.root / "var").mkdir()
+        (self.root / "var/tmp").symlink_to("../tmp")
+        (self.root / "tmp/kept").touch()
+        self.view(f"private required a.service /var/tmp 1777 {OWNER}", code=3)
+        self.assertEqual(os.listdir(self.root / "tmp"), ["kept"])
+
+    def test_what_is_the_node_s_own_is_neither_emptied_nor_filled(self):
+        # In the view of the node itself each directory is its own.
+        with tempfile.TemporaryDirectory(dir="/var/tmp") as place:
+            kept = pathlib.Path(place, "kept")
+            kept.touch()
+            plan = self.root / "plan/all.plan"
+            steps = (
+                f"private required a.service {place} 755 {OWNER}",
+                f"fifo required a.service {place}/new 600 {OWNER}",
+            )
+            plan.write_text("".join(f"{line}\n" for line in ("kup-environment 1", *steps)))
+            plan.chmod(0o600)
+            words = ["apply", "--view", "/", "--run", self.root / "run/kup", plan]
+            self.assertEqual(subprocess.run([PROGRAM, *words], check=False).returncode, 3)
+            self.assertEqual(os.listdir(place), ["kept"])
+        self.assertIn("Device or resource busy", (self.root / "run/kup/a.service.lacks").read_text())
+
+    def test_without_a_view_no_directory_is_private(self):
+        (self.root / "tmp/kept").touch()
+        self.apply(f"private optional a.service /tmp 1777 {OWNER}")
+        self.assertEqual(os.listdir(self.root / "tmp"), ["kept"])
+        self.assertIn("(optional)", self.log())
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root to make mounts")
+    def test_what_is_mounted_in_a_private_directory_stays(self):
+        bound = self.root / "data"
+        (bound / "kept").mkdir(parents=True)
+        (self.root / "tmp/a/point").mkdir(parents=True)
+        (self.root / "tmp/a/gone").touch()
+        plan = self.root / "plan/all.plan"
+        plan.write_text(f"kup-environment 1\nprivate required a.service /tmp 1777 {OWNER}\n")
+        plan.chmod(0o600)
+        script = f"mount --bind {bound} {self.root}/tmp/a/point && exec {PROGRAM} apply --view {self.root} --run {self.root}/run/kup {plan}"
+        subprocess.run(["unshare", "--mount", "sh", "-ec", script], check=True)
+        self.assertEqual([path.name for path in bound.iterdir()], ["kept"])
+        self.assertEqual([path.name for path in (self.root / "tmp/a").iterdir()], ["point"])
+
     def test_the_place_of_a_tmpfs_is_made(self):
         (self.root / "plan/m").write_text("kup-environment 1\nmount required - /run/lock mode=1777\n")
         (self.root / "plan/m").chmod(0o600)

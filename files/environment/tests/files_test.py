@@ -187,6 +187,39 @@ class Files(unittest.TestCase):
         self.assertIn("usage", self.run_program("same-files", code=2))
         self.assertIn("usage", self.run_program("same-files", "a", "b", code=2))
 
+    @unittest.skipUnless(os.geteuid() == 0, "needs root to make mounts")
+    def test_a_directory_that_the_unit_sees_elsewhere_is_named_as_on_the_node(self):
+        private = self.root / "systemd-private-1/tmp"
+        (private / "deep").mkdir(parents=True)
+        script = (
+            f"mount --bind {private} /var/tmp; exec 5>>/var/tmp/deep/log; : >/var/tmp/closed; echo ready; read -r _"
+        )
+        child = subprocess.Popen(
+            ["unshare", "--mount", "sh", "-ec", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self.addCleanup(child.communicate, "\n")
+        self.assertEqual(child.stdout.readline(), "ready\n")
+        for bound, expected in (
+            ((), []),
+            # No file of the node has the name.
+            (("--bound", "/var/tmp", self.root), []),
+            (("--bound", "/var", private, "--bound", "/var/tmp", private), [f"{private}/deep/log"]),
+            (("--bound", "/var/tmp", private), [f"{private}/deep/log"]),
+        ):
+            self.run_program("note-files", self.root, "--unit", "a.service", *bound, str(child.pid))
+            rows = [line.split(" ") for line in self.list.read_text().splitlines()]
+            self.assertEqual([row[-1] for row in rows if row[0] == "p" and "/deep/" in row[-1]], expected)
+        self.assertEqual(self.same(), "")
+        with open(private / "deep/log", "a", encoding="ascii") as stream:
+            stream.write("x")
+        self.differs("has 1 bytes, expected 0")
+
+    def test_a_bound_directory_has_two_paths(self):
+        for words in (("/tmp",), ("/tmp", "x"), ("tmp", "/x")):
+            self.assertIn(
+                "--bound", self.run_program("note-files", self.root, "--unit", "a.service", "--bound", *words, code=1)
+            )
+
     def test_several_units_at_once(self):
         self.run_program("note-files", self.root, "--unit", "a.service", str(os.getpid()), "--unit", "b.service")
         self.assertEqual((self.root / "files-b.service").read_text(), "")

@@ -77,12 +77,12 @@ def mount_namespace(process, around):
 
 @check
 def private_directory(process, around):
-    """The working directory of a process is private to its unit and ends with the boot (`PrivateTmp=`, `TemporaryFileSystem=` …)."""
+    """The working directory of a process is in a file system that only its unit sees and no setting makes again."""
     del around
     if process.directory:
         yield (
             f"its working directory {process.directory}",
-            "is in a file system that the next boot makes anew (PrivateTmp=, TemporaryFileSystem= …)",
+            "is in a file system that only the unit sees, and the next boot does not have",
             "let it use a directory on a disk",
         )
 
@@ -223,12 +223,12 @@ def io_uring(mapping, around):
 
 @check
 def private_mapping(mapping, around):
-    """A process maps a file that is private to its unit and ends with the boot (`PrivateTmp=`, `TemporaryFileSystem=` …)."""
+    """A process maps a file in a file system that only its unit sees and no setting makes again."""
     del around
     if mapping.private:
         yield (
             f"the mapping of {mapping.path}",
-            "is in a file system that the next boot makes anew (PrivateTmp=, TemporaryFileSystem= …)",
+            "is in a file system that only the unit sees, and the next boot does not have",
             "let it use a file on a disk",
         )
 

@@ -217,12 +217,12 @@ def foreign_mount(descriptor, around):
 
 @check
 def private_file(descriptor, around):
-    """A process has a file open that is private to its unit and ends with the boot (`PrivateTmp=`, `TemporaryFileSystem=` …)."""
+    """A process has a file open in a file system that only its unit sees and no setting makes again."""
     del around
     if descriptor.private:
         yield (
             descriptor.text,
-            "is in a file system that the next boot makes anew (PrivateTmp=, TemporaryFileSystem= …)",
+            "is in a file system that only the unit sees, and the next boot does not have",
             "let it use a file on a disk",
         )
 

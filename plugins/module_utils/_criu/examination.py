@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from .._blocker import about, all_of, first_of
 from .._files import read_lines
-from .._system import mountinfo
+from .._system import mountinfo, private_places
 from . import seen, view
 from .checks import IPC_CHECKS, MAPPING_CHECKS, PROCESS_CHECKS, scope_child
 from .descriptor_checks import DESCRIPTOR_CHECKS
@@ -45,13 +45,13 @@ def examine(unit, carried=frozenset()):
     :param carried: `seen.links` of all units that travel together.
     """
     findings = Findings()
-    own_mounts = unit.own_mounts
-    if own_mounts:
+    places = private_places.of(unit) if unit.own_mounts else None
+    if places is not None:
         findings.blockers += about(first_of(VIEW_CHECKS, view.look(unit)), unit=unit.name)
     around, descriptors = seen.around(unit), seen.Descriptors(unit, carried)
     findings.blockers += about(_of_unit(unit, around), unit=unit.name)
     for process in unit.processes:
-        blockers = _examine(process, own_mounts, around, descriptors, findings)
+        blockers = _examine(process, places, around, descriptors, findings)
         if process.exists:  # whatever seemed odd about one that ends meanwhile
             findings.blockers += about(blockers, unit=unit.name, process=f"{process.name}[{process.pid}]")
     owners = _lock_owners(read_lines("/proc/locks"))
@@ -65,9 +65,9 @@ def _of_unit(unit, around):
     return found + [each for thing in seen.ipc_objects(unit, around) for each in all_of(IPC_CHECKS, thing, around)]
 
 
-def _examine(process, own_mounts, around, descriptors, findings):
-    """Blockers of one process; the rest goes to ``findings``."""
-    mounts = mountinfo.of(process.path) if own_mounts else None
+def _examine(process, places, around, descriptors, findings):
+    """Blockers of one process; the rest goes to ``findings``. ``places``: private ones, None for a unit without mounts of its own."""
+    mounts = view.Mounts(mountinfo.of(process.path), places) if places is not None else None
     blockers = all_of(PROCESS_CHECKS, seen.process(process, mounts), around)
     for mapping in seen.mappings(process, mounts):
         blockers += first_of(MAPPING_CHECKS, mapping, around)

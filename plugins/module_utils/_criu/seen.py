@@ -16,9 +16,9 @@ import time
 from dataclasses import dataclass
 
 from .._files import read_lines, read_text
-from .._system import descriptors, memory_paths, mountinfo, processes, sysv, unix_sockets
+from .._system import descriptors, memory_paths, mountinfo, private_places, processes, sysv, unix_sockets
 from .._system.sockets import Tables
-from . import command, view
+from . import command
 
 JOURNAL = "/run/systemd/journal/stdout"
 
@@ -88,8 +88,8 @@ class Deleted:
 
 @dataclass(frozen=True)
 class Mapping:
-    """A mapped ``path`` as in /proc/PID/maps, and the number of its ``device`` ("00:1c"); ``private``: the next boot has not
-    got the file; ``deleted``: nor has it a name."""
+    """A mapped ``path`` as in /proc/PID/maps, and the number of its ``device`` ("00:1c"; empty in a private place, whose files go along);
+    ``private``: the next boot has not got the file; ``deleted``: nor has it a name."""
 
     path: str
     device: str
@@ -105,9 +105,9 @@ class Descriptor:
     ``peer`` (path, or words) of a unix socket that leads out of the unit; ``peer_user``: its user id, where it is in the unit and neither
     root nor of the same user; ``moved``: the name of one whose file has another name now; ``kind`` of any other socket;
     ``connection``: both ends of one over the loopback to the process ``holder`` of no carried unit; of files: number of the ``device``
-    of a regular one, ``external``: CRIU's name where it is on a mount that the unit does not have, ``private``: the next boot has not
-    got it at its path, ``unseen``: it is written to, and its path leads elsewhere outside of the unit, ``unreadable``: why it cannot be
-    looked at, ``deleted``: it has no name.
+    of a regular one (empty in a private place, whose files go along), ``external``: CRIU's name where it is on a mount that the unit does
+    not have, ``private``: the next boot has not got it at its path, ``unseen``: it is written to, and its path leads elsewhere outside of
+    the unit, ``unreadable``: why it cannot be looked at, ``deleted``: it has no name.
     """
 
     number: int
@@ -171,7 +171,7 @@ def ipc_objects(unit, around):
 def process(one, mounts):
     """What was seen of a `processes.Process`.
 
-    :param mounts: what it has mounted (`mountinfo.Row`), if its unit has mounts of its own; else None.
+    :param mounts: what it has mounted (`view.Mounts`), if its unit has mounts of its own; else None.
     """
     # "um": registered with userfaultfd(2). CRIU leaves out the pages that have not come, and says nothing.
     userfaultfd = re.search(r"^VmFlags:.* um\b", read_text(f"{one.path}/smaps", ""), re.MULTILINE)
@@ -213,7 +213,7 @@ def _private_directory(one, mounts):
 
 def _is_lost(link, path, mounts):
     """Whether this path of a process, with the ``link`` in /proc to what is there, leads to something else in the next boot."""
-    return not _same_file(link, path) and not (mounts and view.lasting(mounts, path))
+    return not _same_file(link, path) and not (mounts and mounts.lasting(path))
 
 
 def mappings(one, mounts):
@@ -229,6 +229,8 @@ def mappings(one, mounts):
 def _mapping(path, device, link, mounts):
     if path.startswith(_NAMELESS):
         return Mapping(path, device)
+    if mounts and mounts.private(path):
+        device = ""
     if not path.endswith(_DELETED):
         return Mapping(path, device, bool(mounts) and _is_private(link, path, mounts))
     try:
@@ -355,13 +357,16 @@ def _file(one, number, target, numbers, mounts):
     writes = bool(re.search(r"^flags:\s*\d*[1-35-7]$", information, re.MULTILINE))  # octal, O_WRONLY or O_RDWR
     # Opened by systemd before it made the unit's own mounts: CRIU must be told (fdinfo is decimal, CRIU hex).
     foreign = mount and mount.group(1) not in numbers
+    # A path that is the same outside leads to another file there.
+    goes_along = mounts is not None and not foreign and mounts.private(target)
+    is_regular = stat.S_ISREG(status.st_mode) and not goes_along
     return Descriptor(
         number,
         target,
-        device=_device(os.major(status.st_dev), os.minor(status.st_dev)) if stat.S_ISREG(status.st_mode) else "",
+        device=_device(os.major(status.st_dev), os.minor(status.st_dev)) if is_regular else "",
         external=f"file[{int(mount.group(1)):x}:{status.st_ino:x}]" if foreign else "",
         private=not foreign and _is_lost(link, target, mounts),
-        unseen=not foreign and writes and stat.S_ISREG(status.st_mode) and not _same_file(link, target),
+        unseen=not foreign and writes and is_regular and not _same_file(link, target),
     )
 
 
@@ -380,7 +385,7 @@ def _device(major, minor):
 
 
 def _volatile_devices():
-    volatile = [row.device.split(":") for row in mountinfo.of("/proc/1") if row.kind in view.VOLATILE]
+    volatile = [row.device.split(":") for row in mountinfo.of("/proc/1") if row.kind in private_places.VOLATILE]
     return frozenset(_device(int(major), int(minor)) for major, minor in volatile)
 
 

@@ -14,8 +14,7 @@ import os
 import re
 from dataclasses import dataclass
 
-from .._paths import PRIVATE_TMP
-from .._system import mountinfo, root_paths
+from .._system import mountinfo, private_places, root_paths
 
 _NS_GET_USERNS = 0xB701  # linux/nsfs.h
 
@@ -49,11 +48,6 @@ _IMAGES = re.compile(
 )
 # A word of BindPaths= and BindReadOnlyPaths= as systemctl shows them: the source, and where it is mounted.
 _BIND = re.compile(r"-?(/[^:]*):(/[^:]*)(:rbind)?")
-# File systems whose files end with the kernel.
-VOLATILE = ("tmpfs", "ramfs", "devtmpfs", "hugetlbfs")
-#: Where a unit may have private directories (PrivateTmp=), and what is in the path of each of systemd's.
-TEMPORARY = ("/tmp", "/var/tmp")
-PRIVATE = "/systemd-private-"
 
 
 @dataclass(frozen=True)
@@ -62,8 +56,8 @@ class View:
 
     ``owned``: by the first user namespace; ``root``: of the main process, "/" is the namespace's own; ``foreign``: paths that lead
     to something else than on the node; ``by_systemd``: the unit has a setting that makes mounts; ``images``: settings whose mounts
-    cannot be made again; ``temporary``: private directories for temporary files that have some; ``sealed``: an IPC namespace of its own,
-    whose settings CRIU could not write; ``movable``: mount points that others than root can have lead elsewhere, with content of theirs.
+    cannot be made again; ``sealed``: an IPC namespace of its own, whose settings CRIU could not write; ``movable``: mount points that
+    others than root can have lead elsewhere, with content of theirs.
     """
 
     owned: bool
@@ -71,19 +65,32 @@ class View:
     foreign: tuple = ()
     by_systemd: bool = True
     images: tuple = ()
-    temporary: tuple = ()
     sealed: bool = False
     movable: tuple = ()
 
 
-def lasting(mounts, path):
-    """Whether the next boot has what is at this absolute path, once systemd has made the unit's mounts again.
+@dataclass(frozen=True)
+class Mounts:
+    """What a process of a unit with mounts of its own sees: ``rows`` (`mountinfo.Row`), and the unit's private ``places``."""
 
-    :param mounts: `mountinfo.Row` of each that a process of the unit sees.
-    """
-    over = [row for row in mounts if f"{path}/".startswith(f"{row.place.rstrip('/')}/")]
-    row = max(over, key=lambda row: len(row.place), default=None)
-    return bool(row) and row.kind not in VOLATILE and (PRIVATE not in row.root or PRIVATE_TMP in row.root)
+    rows: list
+    places: list
+
+    def lasting(self, path):
+        """Whether the next boot has what is at this absolute path, once systemd has made the unit's mounts again."""
+        row = self._over(path)
+        if row is None or self.private(path):
+            return row is not None
+        return row.kind not in private_places.VOLATILE and private_places.PRIVATE not in row.root
+
+    def private(self, path):
+        """Whether this absolute path is in a private place, whose files go along, and not in another mount below that."""
+        row = self._over(path)
+        return row is not None and row.place in {place.point for place in self.places}
+
+    def _over(self, path):
+        over = [row for row in self.rows if f"{path}/".startswith(f"{row.place.rstrip('/')}/")]
+        return max(over, key=lambda row: len(row.place), default=None)
 
 
 def look(unit):
@@ -100,16 +107,12 @@ def look(unit):
     foreign = [path for path in read if not _same(f"{main.path}/root{path}", path)]
     if not _is_proc(main, mounts):
         foreign.append("/proc")
-    private = [
-        row.place for row in mounts if row.place in TEMPORARY and PRIVATE in row.root and PRIVATE_TMP not in row.root
-    ]
     return View(
         owned=owned,
         root=os.readlink(f"{main.path}/root"),
         foreign=tuple(foreign),
         by_systemd=bool(_MAKES_MOUNTS.search(definition)),
         images=tuple(sorted(set(_IMAGES.findall(definition)))),
-        temporary=tuple(path for path in private if os.listdir(f"{main.path}/root{path}")),
         sealed=not _same(f"{main.path}/ns/ipc", "/proc/self/ns/ipc") and "/proc/sys" in points,
         movable=tuple(_movable(unit)),
     )

@@ -72,17 +72,6 @@ def movable_mount_point(view):
 
 
 @check
-def temporary_files(view):
-    """A unit with `PrivateTmp=` has files in /tmp or /var/tmp: they end with the boot."""
-    for path in view.temporary:
-        yield (
-            f"its private {path}",
-            "has files, which the next boot does not have",
-            "let the unit keep them elsewhere, remove them, or run it without PrivateTmp=",
-        )
-
-
-@check
 def sealed_ipc_namespace(view):
     """A unit with an IPC namespace of its own (`PrivateIPC=`) may not write below /proc/sys (`ProtectKernelTunables=`)."""
     if view.sealed:
@@ -101,6 +90,5 @@ VIEW_CHECKS = (
     self_made_mounts,
     image_mounts,
     movable_mount_point,
-    temporary_files,
     sealed_ipc_namespace,
 )

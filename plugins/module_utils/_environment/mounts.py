@@ -15,7 +15,7 @@ import re
 from dataclasses import dataclass
 
 from .._files import read_lines, read_text
-from .._system import filesystems, mountinfo
+from .._system import filesystems, mountinfo, private_places
 
 # They come with the kernel, or hold files in memory.
 _WITHOUT_DISK = (
@@ -72,7 +72,7 @@ def of_unit(unit):
     so. Nobody has to mount these again.
     """
     node = mountinfo.of("/proc/1")
-    used = _used(unit, node)
+    used = _used(unit, node) | _of_private_places(unit, node)
     judged = [_judged(row) for row in used]
     if unit.own_mounts:
         altered = [_judged(row) for row in _altered(mountinfo.of(unit.main.path), node) - used]
@@ -93,6 +93,17 @@ def _used(unit, node):
             if row and _comes_late(row):
                 found.add(row)
     return found
+
+
+def _of_private_places(unit, node):
+    """The node's mounts that private directories of the unit are in."""
+    directories = [place.directory for place in private_places.of(unit) if place.directory]
+    found = {max((row for row in node if _is_in(path, row)), key=lambda row: len(row.place)) for path in directories}
+    return set(filter(_comes_late, found))
+
+
+def _is_in(path, row):
+    return path.startswith(row.place.rstrip("/") + "/")
 
 
 def _comes_late(row):

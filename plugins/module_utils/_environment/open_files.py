@@ -19,8 +19,12 @@ PROGRAM = RUNTIME + "/environment"
 def note(directory, units):
     """Write the lists into ``directory``, a boot plan.
 
-    :param units: dict unit name → ids of its processes, all of them frozen.
+    :param units: dict unit name → (ids of its processes, all of them frozen; its `private_places.Place` s).
     :raises KupError: a process cannot be looked at.
     """
-    words = [word for name, pids in units.items() for word in ("--unit", name, *map(str, pids))]
+    words = []
+    for name, (pids, places) in units.items():
+        # Those that stay where they are; what is copied is made anew.
+        bound = [word for each in places if each.directory for word in ("--bound", each.point, each.directory)]
+        words += ["--unit", name, *bound, *map(str, pids)]
     run([PROGRAM, "note-files", directory, *words])

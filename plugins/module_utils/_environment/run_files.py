@@ -8,12 +8,13 @@ A file that a unit has open or mapped, its working directory, the directory of i
 one of its processes: each of them travels with all that is in the same directory of a base, because applications also use files that
 they do not keep open. So does what belongs to the unit's user. Sockets are CRIU's.
 
-Applications choose the names and may change the tree at any time: nothing is opened by a path through their directories.
+What is in memory in a private directory of a unit (`private_places`) is among them.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import re
 import stat
@@ -21,10 +22,10 @@ from dataclasses import dataclass, field
 
 from .._errors import KupError
 from .._files import read_lines, read_text
-from .._system import mountinfo, processes, unix_sockets
+from .._system import mountinfo, private_places, processes, unix_sockets
 from .._system.memory_paths import BASES, base_of, top_of, travels
 from .._system.units import show
-from . import plan, tmpfiles
+from . import plan, private_files, tmpfiles, trees
 
 #: For all units of a node: what is copied within the freeze.
 BYTES_MAX = 16 << 20
@@ -32,7 +33,6 @@ OBJECTS_MAX = 5000
 # What preflight has let pass may have grown since.
 _GROWTH = 4
 
-_XATTRS = ("user.", "trusted.", "system.posix_acl_", "security.capability")
 _PID_FILE_BYTES = 32
 # Where pid files are looked for: /run/apache2.pid, /run/apache2/apache2.pid.
 _DEPTH = 2
@@ -46,14 +46,18 @@ _WATCH = re.compile(r"inotify wd:\S+ ino:([0-9a-f]+) sdev:([0-9a-f]+) ")
 @dataclass
 class Use:
     """What a unit uses: ``needed``: paths that have to be there; ``tops``: objects of bases that travel whole; ``elsewhere``: paths
-    in memory that it uses and that do not travel."""
+    in memory that it uses and that do not travel; ``places``: its private ones, as its ``main`` process sees them."""
 
     needed: set = field(default_factory=set)
     tops: set = field(default_factory=set)
     elsewhere: set = field(default_factory=set)
+    places: list = field(default_factory=list)
+    main: processes.Process | None = None
 
     def add(self, path, needed=True):
         """Note a path that the unit uses."""
+        if private_places.below(self.places, path):
+            return
         path, links = _resolve(path)
         for each in (*links, path):
             if not travels(each):
@@ -65,23 +69,12 @@ class Use:
             self.elsewhere.add(path)
 
 
-@dataclass(frozen=True)
-class Object:
-    """A directory, file, FIFO or symbolic link: its ``path``, ``status``, extended ``attributes`` (list of pairs) and ``content``
-    (bytes, of a file; the target, of a link)."""
-
-    path: str
-    status: os.stat_result
-    attributes: tuple = ()
-    content: bytes = b""
-
-
 def find(unit, mapped=True):
     """The `Use` of an active `Unit`.
 
     :param mapped: look at mappings, too, which takes time.
     """
-    found, sockets = Use(), unix_sockets.table()
+    found, sockets = _begin(unit), unix_sockets.table()
     watched = set()
     for process in unit.processes:
         _of_process(process, sockets, found, mapped)
@@ -96,13 +89,22 @@ def find(unit, mapped=True):
 def survey(uses):
     """(number of objects, bytes) that `put_plan` would write."""
     memory = _Memory()
-    found = [status for use in uses for top in memory.tops(use) for _path, status, _parent in _walk(top)]
+    walks = [trees.walk(top) for use in uses for top in memory.tops(use)]
+    walks += [private_files.walk(use.main, place) for use in uses for place in private_files.copied(use.places)]
+    # What is more is refused, however much it is.
+    walked = itertools.islice(itertools.chain.from_iterable(walks), OBJECTS_MAX * _GROWTH)
+    found = [status for _path, status, _parent in walked]
     return len(found), sum(status.st_size for status in found if stat.S_ISREG(status.st_mode))
+
+
+def _begin(unit):
+    places = private_places.of(unit)
+    return Use(places=places, main=unit.main if places else None)
 
 
 def mapped(unit):
     """Paths of mapped files that travel."""
-    found = Use()
+    found = _begin(unit)
     for process in unit.processes:
         for path in _mapped_paths(process):
             found.add(path)
@@ -117,13 +119,13 @@ class RunFiles:
         self._uses = [(unit, find(unit)) for unit in units]
         self._configuration = tmpfiles.configuration()
 
-    def put_plan(self, plans):
+    def put_plan(self, plans, directory):
         """Write the plan, and the contents, while all is frozen.
 
+        :param directory: the boot plan's, for the plans of private places.
         :raises KupError: it has become too much.
         """
-        memory, steps, kept, size = _Memory(), [], {}, 0
-        taken = set()
+        memory, steps, kept, taken, room = _Memory(), [], {}, set(), _Room()
         for unit, use in self._uses:
             # What has been opened since. A mapping of a closed file is not looked for again.
             for process in processes.in_cgroup(unit.cgroup):
@@ -131,23 +133,40 @@ class RunFiles:
             late = memory.mounts(use, unit.own_mounts)
             steps += [plan.step("mount", unit.name, words, required) for words, required in late]
             for top in sorted(memory.tops(use) - taken):
-                for found in _objects(top):
+                for found in trees.objects(trees.walk(top), BYTES_MAX * _GROWTH):
                     kept[found.path] = found.status
-                    size += len(found.content)
-                    _refuse_growth(unit.name, top, size, len(kept))
-                    steps += _steps(found, unit.name, found.path in use.needed, plans)
+                    room.take(unit.name, found)
+                    steps += trees.steps(found, unit.name, found.path in use.needed, plans)
             taken |= use.tops
+            private_files.put_plan(unit, use.places, directory, room)
+            kept.update(private_files.kept(use.places))
             # Of what is on a disk, only what the boot would do to it matters.
             kept.update(_on_disk(use.tops - memory.tops(use)))
-        plans.put("2-files", steps + tmpfiles.steps(self._configuration, kept, plans))
+        steps += tmpfiles.steps(self._configuration, kept, plans)
+        places = [place for _unit, use in self._uses for place in use.places]
+        plans.put("2-files", steps + private_files.steps(places, plans))
 
 
-def _refuse_growth(name, top, size, count):
-    if size > BYTES_MAX * _GROWTH or count > OBJECTS_MAX * _GROWTH:
-        raise KupError(
-            f"{name}: its files in memory ({top} and others) have grown beyond {BYTES_MAX * _GROWTH >> 20} MiB or "
-            f"{OBJECTS_MAX * _GROWTH} files; remove what it does not need."
-        )
+class _Room:
+    """What may still be copied, of all units together."""
+
+    limit = property(lambda self: BYTES_MAX * _GROWTH)
+
+    def __init__(self):
+        self._size = self._count = 0
+
+    def take(self, name, found):
+        """Count an `Object` of the unit with this ``name``.
+
+        :raises KupError: it has become too much.
+        """
+        self._size += len(found.content)
+        self._count += 1
+        if self._size > self.limit or self._count > OBJECTS_MAX * _GROWTH:
+            raise KupError(
+                f"{name}: its files in memory ({found.path} and others) have grown beyond {self.limit >> 20} MiB or "
+                f"{OBJECTS_MAX * _GROWTH} files; remove what it does not need."
+            )
 
 
 def _on_disk(tops):
@@ -332,77 +351,3 @@ class _Memory:
             ]
             words = ["noexec"] if "noexec" in row.options.split(",") else []
             yield (base, ",".join(words + options)), any(base_of(path) == base for path in use.needed)
-
-
-def _walk(top):
-    """Yield (path, status, descriptor of its directory) for an object of a base and all below it, a directory before what is in it."""
-    base = os.open(os.path.dirname(top), os.O_PATH | os.O_DIRECTORY)
-    try:
-        yield from _walk_in(base, os.path.basename(top), top)
-    finally:
-        os.close(base)
-
-
-def _walk_in(parent, name, path):
-    try:
-        status = os.stat(name, dir_fd=parent, follow_symlinks=False)
-    except OSError:  # removed since it was listed
-        return
-    if stat.S_ISSOCK(status.st_mode) or status.st_dev != os.fstat(parent).st_dev:
-        return
-    yield path, status, parent
-    if stat.S_ISDIR(status.st_mode):
-        try:
-            directory = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
-        except OSError:
-            return
-        try:
-            for child in sorted(os.listdir(directory)):
-                yield from _walk_in(directory, child, f"{path}/{child}")
-        finally:
-            os.close(directory)
-
-
-def _objects(top):
-    for path, status, parent in _walk(top):
-        name, mode = os.path.basename(path), status.st_mode
-        if stat.S_ISLNK(mode):
-            yield Object(path, status, content=os.fsencode(os.readlink(name, dir_fd=parent)))
-        elif stat.S_ISFIFO(mode):
-            yield Object(path, status)
-        elif stat.S_ISDIR(mode) or stat.S_ISREG(mode):
-            found = _opened(path, name, parent)
-            if found:
-                yield found
-
-
-def _opened(path, name, parent):
-    try:
-        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=parent)
-    except OSError:
-        return None
-    try:
-        status, content = os.fstat(descriptor), b""
-        if stat.S_ISREG(status.st_mode):
-            with os.fdopen(os.dup(descriptor), "rb") as stream:
-                content = stream.read(BYTES_MAX * _GROWTH + 1)
-        names = [each for each in os.listxattr(descriptor) if each.startswith(_XATTRS)]
-        return Object(path, status, tuple((each, os.getxattr(descriptor, each)) for each in names), content)
-    finally:
-        os.close(descriptor)
-
-
-def _steps(found, unit, required, plans):
-    status, path = found.status, found.path
-    rights = (f"{stat.S_IMODE(status.st_mode):o}", status.st_uid, status.st_gid)
-    if stat.S_ISLNK(status.st_mode):
-        words = ("symlink", (path, status.st_uid, status.st_gid, found.content))
-    elif stat.S_ISFIFO(status.st_mode):
-        words = ("fifo", (path, *rights))
-    elif stat.S_ISDIR(status.st_mode):
-        words = ("directory", (path, *rights))
-    else:
-        seconds, nanoseconds = divmod(max(status.st_mtime_ns, 0), 10**9)
-        words = ("file", (path, *rights, seconds, nanoseconds, plans.add_content(found.content)))
-    steps = [plan.step(words[0], unit, words[1], required)]
-    return steps + [plan.step("xattr", unit, (path, *pair)) for pair in found.attributes]

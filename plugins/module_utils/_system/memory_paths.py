@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 
+from .private_places import PRIVATE
+
 #: Where applications keep files that end with the boot; /run/lock may be a file system of its own.
 BASES = ("/run/lock", "/run", "/dev/shm", "/tmp")
 
@@ -30,7 +32,10 @@ def top_of(path):
 def travels(path):
     """Whether the absolute ``path``, without links in it, goes with an application that uses it."""
     base = base_of(path)
-    return bool(base) and not (base == "/run" and top_of(path)[len("/run/") :] in _OF_THE_BOOT)
+    # What only one unit sees (private_places) goes with it in another way.
+    if not base or path.startswith(f"/tmp{PRIVATE}"):
+        return False
+    return not (base == "/run" and top_of(path)[len("/run/") :] in _OF_THE_BOOT)
 
 
 def devices():

@@ -48,6 +48,7 @@ _PROPERTIES = (
     "Group",
     "SupplementaryGroups",
     "PrivateTmpEx",
+    "TemporaryFileSystem",
 )
 
 # What format_timespan() in systemd's src/basic/time-util.c prints, in microseconds.

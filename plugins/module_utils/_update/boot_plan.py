@@ -25,6 +25,7 @@
     boot/N/apply-again    units with settings that systemd has to put in force again (`_environment.control_group`)
     boot/N/notifications  for each unit its name, microseconds of its watchdog (0: none), and its status text
     boot/N/systemd/   files of units that end with this boot, such as those of systemd-run, laid out as in /run/systemd
+    boot/N/private-UNIT/      the files that only the unit sees (`_environment.private_files`)
     boot/N/attributes-UNIT    what the unit's processes set of themselves after the restore (`_environment.attributes`)
     boot/N/ended-UNIT the unit was started anew on probation (`watch`)
     boot/N/files-UNIT the files that the unit has open for writing or mapped, as they were (files/environment/identity.h)
@@ -60,7 +61,7 @@ from .._environment import checks as environment_checks
 from .._environment.plan import Plans
 from .._files import as_bytes, make_directory, read_text
 from .._paths import BOOT
-from .._system import network
+from .._system import network, private_places
 from .._system.processes import in_cgroup
 from . import boot_units, network_lock, unit_state
 from . import record as records
@@ -116,7 +117,7 @@ class Plan:
         self._put("routes", self._reach.queries(sockets))
         if self._reach.missing(sockets):
             self._put("nonlocal-bind", read_text(_NONLOCAL_BIND, "0") + "\n")
-        self._run_files.put_plan(self._plans)
+        self._run_files.put_plan(self._plans, self.directory)
         self._put("last-pid", f"{max(threads) + 1}\n")
 
     def note_trees(self, checkpoints):
@@ -125,7 +126,10 @@ class Plan:
         :raises KupError: a process cannot be looked at.
         """
         trees = {each.unit.name: in_cgroup(each.unit.cgroup) for each in checkpoints}
-        open_files.note(self.directory, {name: [one.pid for one in tree] for name, tree in trees.items()})
+        places = {each.unit.name: private_places.of(each.unit) for each in checkpoints}
+        open_files.note(
+            self.directory, {name: ([one.pid for one in tree], places[name]) for name, tree in trees.items()}
+        )
         for each in checkpoints:
             name = each.unit.name
             lines = attributes.lines(each.attributes, trees[name], each.unit.main_pid, each.directory)

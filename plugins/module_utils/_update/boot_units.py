@@ -171,7 +171,7 @@ def _restored(folder, checkpoint, timeout, mounts):
     if unit.own_mounts:
         text = render("restored-view.conf", UNIT=unit.name, DEVICE_MOUNTS=" ".join(_device_mounts(unit)))
         folder.put_drop_in(unit.name, "zz-kup-restored-view.conf", text)
-        directories = private_tmp.provide(unit.main)
+        directories = private_tmp.provide(unit)
         if directories:
             text = render("restored-tmp.conf", DIRECTORIES=" ".join(directories))
             folder.put_drop_in(unit.name, "zz-kup-restored-tmp.conf", text)

@@ -97,7 +97,10 @@ CASES = [
     ("net-namespace", Case(in_namespace("net"), in_namespace("user"), "its net namespace", "PrivateNetwork=")),
     ("user-namespace", Case(in_namespace("user"), in_namespace("pid"), "its user namespace", "PrivateUsers=")),
     ("mount-namespace", Case(in_namespace("mnt"), in_namespace("pid"), "its mount namespace", "main process 7")),
-    ("private-directory", Case(process(directory="/tmp/x"), process(), "its working directory /tmp/x", "PrivateTmp=")),
+    (
+        "private-directory",
+        Case(process(directory="/tmp/x"), process(), "its working directory /tmp/x", "only the unit sees"),
+    ),
     # Unreadable: the process has ended.
     ("pid-namespace", Case(in_namespace("pid"), process(namespaces=dict.fromkeys(HOST, "")), "its pid namespace")),
     ("tracer", Case(process(tracer="12"), process(), "the process", "is traced by pid 12")),
@@ -129,7 +132,7 @@ CASES = [
     ("io-uring", Case(mapping("anon_inode:[io_uring]"), mapping("[heap]"), "the mapping of an io_uring")),
     (
         "private-mapping",
-        Case(seen_mapping(private=True), seen_mapping(private=False), "the mapping of /opt/x", "PrivateTmp="),
+        Case(seen_mapping(private=True), seen_mapping(private=False), "the mapping of /opt/x", "only the unit sees"),
     ),
     ("mount-namespace-owner", Case(own_view(owned=False), own_view(), "its mount namespace", "another user namespace")),
     ("changed-root", Case(own_view(root="/srv"), own_view(), "its root directory /srv", "chroot(2)")),
@@ -143,7 +146,6 @@ CASES = [
         Case(own_view(movable=("/home/a/x",)), own_view(), "the mount point /home/a/x", "belongs to root"),
     ),
     ("image-mounts", Case(own_view(images=("RootImage",)), own_view(), "RootImage=", "without RootImage=")),
-    ("temporary-files", Case(own_view(temporary=("/tmp",)), own_view(), "its private /tmp", "PrivateTmp=")),
     ("sealed-ipc-namespace", Case(own_view(sealed=True), own_view(), "its IPC namespace", "PrivateIPC=")),
     (
         "shared-pipe",
@@ -329,7 +331,7 @@ CASES = [
     ),
     (
         "private-file",
-        Case(descriptor("/tmp/x", private=True), descriptor("/tmp/x"), "descriptor 5 (/tmp/x)", "PrivateTmp="),
+        Case(descriptor("/tmp/x", private=True), descriptor("/tmp/x"), "descriptor 5 (/tmp/x)", "only the unit sees"),
     ),
 ]
 test_every_check_has_a_case, test_a_blocker_is_found, test_no_blocker_is_found = case_tests(

@@ -312,14 +312,16 @@ def test_a_directory_and_a_program_that_others_do_not_see_by_their_path(start, m
     unit.own_mounts = True
     # The program maps the file, and has it open for writing.
     assert [code for code, _object in found(unit)] == ["unseen-file"]
-    monkeypatch.setattr(view, "lasting", lambda mounts, path: str(tmp_path) not in path)
+    monkeypatch.setattr(view.Mounts, "lasting", lambda mounts, path: str(tmp_path) not in path)
     assert {
         ("private-directory", f"its working directory {tmp_path}/place"),
         ("private-mapping", f"the mapping of {tmp_path}/data"),
     } < set(found(unit))
 
 
-@pytest.mark.parametrize("mounts", [None, [], mountinfo.of("/proc/self")], ids=["node", "none", "own"])
+@pytest.mark.parametrize(
+    "mounts", [None, view.Mounts([], []), view.Mounts(mountinfo.of("/proc/self"), [])], ids=["node", "none", "own"]
+)
 def test_shared_memory_without_a_name_is_no_private_file(mounts):
     # As the workers of Apache have it, whose unit has a private /tmp.
     with mmap.mmap(-1, 4096):

@@ -8,7 +8,7 @@ import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils._criu import view
 from ansible_collections.kup.fleet.plugins.module_utils._files import read_text
-from ansible_collections.kup.fleet.plugins.module_utils._system import mountinfo
+from ansible_collections.kup.fleet.plugins.module_utils._system import mountinfo, private_places
 from ansible_collections.kup.fleet.plugins.module_utils._system.processes import Process
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to make mount namespaces")
@@ -100,18 +100,6 @@ def test_who_made_the_mounts(look, inside, text, by_systemd, images):
     assert (found.by_systemd, found.images) == (by_systemd, images)
 
 
-def test_private_temporary_files(look, inside, tmp_path, monkeypatch):
-    (tmp_path / "systemd-private-1/tmp").mkdir(parents=True)
-    script = f"mount --bind {tmp_path}/systemd-private-1/tmp /var/tmp"
-    assert look(inside(script)).temporary == ()
-    (tmp_path / "systemd-private-1/tmp/a").touch()
-    assert look(inside(script)).temporary == ("/var/tmp",)
-    # Those of a boot plan come with the boot; and what another file system has is none of systemd's.
-    monkeypatch.setattr(view, "PRIVATE_TMP", f"{tmp_path}/systemd-private-")
-    assert look(inside(script)).temporary == ()
-    assert look(inside("mount -t tmpfs none /var/tmp; : >/var/tmp/a")).temporary == ()
-
-
 def test_an_ipc_namespace_whose_settings_cannot_be_written(look, inside):
     script = "mount --bind /proc/sys /proc/sys"
     assert look(inside(script, "--ipc")).sealed
@@ -125,7 +113,10 @@ def test_an_ipc_namespace_whose_settings_cannot_be_written(look, inside):
         ("/srv/data/a", True),
         ("/srv/data", True),
         ("/srv/database", False),
-        ("/tmp/a", False),
+        ("/tmp/a", True),
+        ("/tmp", True),
+        ("/tmp/other/a", False),
+        ("/var/cache/a", False),
         ("/srv/data/memory/a", False),
         ("/srv/data/memory/disk/a", True),
         ("/var/tmp/a", True),
@@ -137,13 +128,19 @@ def test_what_the_next_boot_has(tmp_path, path, lasting):
         "1 0 0:1 / / rw - tmpfs none rw",
         "2 1 8:1 /place /srv/data rw master:1 - ext4 /dev/sda rw",
         "3 1 8:1 /tmp/systemd-private-1-a.service-x/tmp /tmp rw - ext4 /dev/sda rw",
+        "8 3 0:2 / /tmp/other rw - tmpfs none rw",
+        "9 1 8:1 /tmp/systemd-private-2-b.service-x/tmp /var/cache rw - ext4 /dev/sda rw",
         "6 1 8:1 /var/lib/kup/systemd-private-x/var-tmp /var/tmp rw - ext4 /dev/sda rw",
         "4 2 0:2 / /srv/data/memory rw shared:2 - tmpfs none rw",
         "7 1 0:3 / /srv/a\\040b rw - tmpfs none rw",
         "5 4 8:1 / /srv/data/memory/disk rw - ext4 /dev/sda rw",
     )
     (tmp_path / "mountinfo").write_text("\n".join(rows) + "\n")
-    assert view.lasting(mountinfo.of(str(tmp_path)), path) is lasting
+    places = [private_places.Place("/tmp"), private_places.Place("/var/tmp", "/var/lib/kup/systemd-private-x/var-tmp")]
+    mounts = view.Mounts(mountinfo.of(str(tmp_path)), places)
+    assert mounts.lasting(path) is lasting
+    assert mounts.private(path) is (path in ("/tmp/a", "/tmp", "/var/tmp/a"))
+    assert not view.Mounts([], places).lasting(path)
 
 
 @pytest.mark.parametrize(

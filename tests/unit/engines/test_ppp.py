@@ -51,7 +51,11 @@ def test_limits_that_are_a_share_of_the_memory_are_refused(monkeypatch):
     monkeypatch.setattr(ppp.swap, "blockers", lambda unit: [])
     text = "[Service]\nMemoryMax=50%\nMemoryHigh=1G\n MemorySwapMax = 12.5%\nCPUQuota=50%\n"
     unit = types.SimpleNamespace(
-        name="a.service", processes=[], definition=lambda: text, slices=lambda: {"b.slice": "MemoryMax=90%\n"}
+        name="a.service",
+        processes=[],
+        own_mounts=False,
+        definition=lambda: text,
+        slices=lambda: {"b.slice": "MemoryMax=90%\n"},
     )
     found = ENGINE.unit_blockers(unit)
     assert [(blocker.code, blocker.unit, blocker.object) for blocker in found] == [
@@ -63,7 +67,7 @@ def test_limits_that_are_a_share_of_the_memory_are_refused(monkeypatch):
 
 def test_swapped_pages_without_room_are_refused(monkeypatch):
     monkeypatch.setattr(ppp.swap, "blockers", lambda unit: [f"No room for {unit.name}."])
-    unit = types.SimpleNamespace(name="a.service", processes=[], definition=lambda: "", slices=dict)
+    unit = types.SimpleNamespace(name="a.service", processes=[], own_mounts=False, definition=lambda: "", slices=dict)
     assert ENGINE.unit_blockers(unit) == ["No room for a.service."]
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils._environment import checks, mounts
 from ansible_collections.kup.fleet.plugins.module_utils._system import filesystems, mountinfo
+from ansible_collections.kup.fleet.plugins.module_utils._system.private_places import Place
 
 NODE = """22 1 8:1 / / rw - ext4 /dev/sda1 rw
 23 22 0:20 / /proc rw - proc proc rw
@@ -35,6 +36,8 @@ def mount(**values):
 @pytest.fixture
 def unit(monkeypatch):
     """A unit of which each process uses the mounts with these numbers; its processes see `NODE`, those with numbers above 40 `OWN`."""
+
+    monkeypatch.setattr(mounts.private_places, "of", lambda unit: [])
 
     def made(*numbers):
         tables = {1: NODE}
@@ -67,6 +70,13 @@ def test_the_file_systems_of_all_processes_are_found_once(unit):
 def test_a_unit_with_mounts_of_its_own_needs_those_of_the_node_below_them(unit):
     assert places(unit(["40", "41", "42"])) == ["/opt/sub", "/srv/a b"]
     assert places(unit(["43"])) == ["/srv", "/srv/a b"]
+
+
+def test_a_private_directory_needs_the_file_system_that_it_is_in(unit, monkeypatch):
+    found = [Place("/tmp"), Place("/var/tmp", "/srv/a b/systemd-private-1/tmp"), Place("/x", "/var/lib/kup/x/tmp")]
+    monkeypatch.setattr(mounts.private_places, "of", lambda unit: found)
+    monkeypatch.setattr(mounts, "_altered", lambda own, node: set())
+    assert places(unit(["40"])) == ["/srv/a b"]
 
 
 @pytest.mark.parametrize("lacks", [{"made": False}, {"other": "/dev/x"}, {"locked": "x"}])

@@ -10,7 +10,7 @@ import types
 
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils._environment import run_files
+from ansible_collections.kup.fleet.plugins.module_utils._environment import run_files, trees
 from ansible_collections.kup.fleet.plugins.module_utils._environment.plan import Plans
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._system.processes import Process
@@ -95,7 +95,7 @@ def test_sizes_are_told_beforehand(unit, base):
 
 def plan_of(unit, tmp_path):
     plans = Plans(f"{tmp_path}/environment")
-    run_files.RunFiles([unit]).put_plan(plans)
+    run_files.RunFiles([unit]).put_plan(plans, str(tmp_path))
     return (tmp_path / "environment/2-files.plan").read_text()
 
 
@@ -144,7 +144,7 @@ def test_what_is_opened_in_the_freeze_is_found_too(unit, base, tmp_path, monkeyp
     os.mkdir(f"{base}-late")
     late = types.SimpleNamespace(path="/nowhere", pid=1, descriptors=lambda: [(3, f"{base}-late/f"), (4, "socket:[7]")])
     monkeypatch.setattr(run_files.processes, "in_cgroup", lambda path: [late])
-    files.put_plan(Plans(f"{tmp_path}/environment"))
+    files.put_plan(Plans(f"{tmp_path}/environment"), str(tmp_path))
     assert f"directory required a.service {base}-late 755" in (tmp_path / "environment/2-files.plan").read_text()
 
 
@@ -168,7 +168,7 @@ def test_what_lies_on_another_file_system_is_left_out(base):
     os.mkdir(base)
     use = run_files.Use()
     use.add(f"{base}/x")
-    assert [path for path, _status, _parent in run_files._walk(base)] == [base]
+    assert [path for path, _status, _parent in trees.walk(base)] == [base]
     assert use.tops == {base}
     assert use.needed == {base, f"{base}/x"}
 

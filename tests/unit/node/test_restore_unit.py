@@ -404,6 +404,35 @@ def test_criu_runs_in_the_namespaces_that_were_kept(node, known, asked):
     assert made.marked(f"{UNIT}.restored")
 
 
+@pytest.mark.parametrize(
+    ("script", "lacks"),
+    [
+        ("", ""),
+        (f"echo lacking >{{root}}/run/kup/{UNIT}.lacks; exit 3", "lacking\n"),
+        (
+            "echo environment: broken >&2; exit 1",
+            f"{UNIT} needs its private files, which could not be put in place: environment: broken\n",
+        ),
+    ],
+)
+def test_private_files_are_put_in_place_before(node, script, lacks):
+    made = node()
+    made.fake("criu")
+    made.fake("nsenter")
+    made.fake("usr/local/lib/kup/environment", script.format(root=made.root))
+    holder = subprocess.Popen(["sleep", "60"])
+    for name in ("ns/mnt", "ns/uts", "root/proc/sys/kernel/x"):
+        made.write(f"proc/{holder.pid}/{name}")
+    made.write(f"run/kup/{UNIT}.view", f"{holder.pid}\n")
+    made.write_plan(f"private-{UNIT}/files.plan")
+    made.run("boot/restore-unit", UNIT, "criu", "restore", code=1 if lacks else 0)
+    assert holder.wait(10) == -signal.SIGTERM
+    view = f"{made.root}/proc/{holder.pid}/root"
+    assert made.called("environment") == [f"environment apply --view {view} {made.plan}/private-{UNIT}/files.plan"]
+    assert bool(made.called("nsenter")) is not bool(lacks)
+    assert not lacks or made.read(f"run/kup/{UNIT}.lacks") == lacks
+
+
 def test_without_the_namespaces_of_the_unit_nothing_is_restored(node):
     made = node()
     made.fake("criu")

@@ -10,6 +10,7 @@ import pytest
 from ansible_collections.kup.fleet.plugins.module_utils._environment import mounts, security_profiles
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._system import unit_templates
+from ansible_collections.kup.fleet.plugins.module_utils._system.private_places import Place
 from ansible_collections.kup.fleet.plugins.module_utils._update import boot_plan, boot_units, watchdogs
 
 UNIT = r"""[Unit]
@@ -134,8 +135,10 @@ def test_files_and_attributes_of_all_trees(monkeypatch, tmp_path):
     plan = object.__new__(boot_plan.Plan)
     plan.directory = str(tmp_path)
     units = [types.SimpleNamespace(name=f"{name}.service", cgroup=f"/{name}", main_pid=4) for name in "ab"]
+    places = {"a.service": [Place("/tmp"), Place("/var/tmp", "/var/tmp/x/tmp")], "b.service": []}
+    monkeypatch.setattr(boot_plan.private_places, "of", lambda unit: places[unit.name])
     plan.note_trees([types.SimpleNamespace(unit=unit, attributes=5, directory="/images") for unit in units])
-    words = ["--unit", "a.service", "4", "7", "--unit", "b.service"]
+    words = ["--unit", "a.service", "--bound", "/var/tmp", "/var/tmp/x/tmp", "4", "7", "--unit", "b.service"]
     assert commands == [["/usr/local/lib/kup/environment", "note-files", str(tmp_path), *words]]
     assert files(tmp_path) == {"attributes-a.service"}
     assert (tmp_path / "attributes-a.service").read_text() == "4 /images 5\n"
@@ -251,7 +254,7 @@ def test_a_private_dev_has_what_is_mounted_in_the_nodes(write, monkeypatch, dev,
 
 
 def test_private_temporary_directories_are_those_of_the_plan(write, monkeypatch):
-    monkeypatch.setattr(boot_units.private_tmp, "provide", lambda main: ["/a/tmp:/tmp", "/a/var-tmp:/var/tmp"])
+    monkeypatch.setattr(boot_units.private_tmp, "provide", lambda unit: ["/a/tmp:/tmp", "/a/var-tmp:/var/tmp"])
     text = lines(write(own_mounts=True) / "restore/cache.service.d/zz-kup-restored-tmp.conf")
     assert text == ["[Service]", "BindPaths=/a/tmp:/tmp /a/var-tmp:/var/tmp"]
 

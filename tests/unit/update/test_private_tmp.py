@@ -1,67 +1,61 @@
 """Directories for the temporary files of restored units: real mounts, as root."""
 
 import os
+import types
 
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils._criu import view
+from ansible_collections.kup.fleet.plugins.module_utils._files import read_text
+from ansible_collections.kup.fleet.plugins.module_utils._system.private_places import Place
 from ansible_collections.kup.fleet.plugins.module_utils._update import private_tmp
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to make mounts")
+BOOT = read_text("/proc/sys/kernel/random/boot_id").strip().replace("-", "")
 
 
 @pytest.fixture
 def state(tmp_path, monkeypatch):
     """Where the directories are made."""
-    for module in (private_tmp, view):
-        monkeypatch.setattr(module, "PRIVATE_TMP", f"{tmp_path}/state/systemd-private-")
+    monkeypatch.setattr(private_tmp, "PRIVATE_TMP", f"{tmp_path}/state/systemd-private-")
+    monkeypatch.setattr(private_tmp.private_places, "TEMPORARY", (str(tmp_path / "temporary"),))
     (tmp_path / "state").mkdir()
+    (tmp_path / "temporary").mkdir()
     return tmp_path / "state"
 
 
 @pytest.fixture
-def start(inside):
-    """Start a process with these directories mounted: dict mount point → directory."""
+def provide(monkeypatch):
+    """Make the directories for a unit with these places."""
 
-    def start(**mounts):
-        return inside("\n".join(f"mount --bind {mounts[name]} /{name.replace('_', '/')}" for name in mounts))
+    def provide(*places):
+        monkeypatch.setattr(private_tmp.private_places, "of", lambda unit: list(places))
+        return private_tmp.provide(types.SimpleNamespace())
 
-    return start
-
-
-@pytest.fixture
-def systemds(tmp_path):
-    """A directory as systemd makes it."""
-    directory = tmp_path / "systemd-private-1-a.service-x/tmp"
-    directory.mkdir(parents=True)
-    return directory
+    return provide
 
 
-def test_new_directories_take_the_place_of_those_of_systemd(state, start, systemds):
-    found = private_tmp.provide(start(var_tmp=systemds, tmp=systemds))
+def test_new_directories_take_the_place_of_those_in_memory(state, provide):
+    found = provide(Place("/tmp"), Place("/var/tmp"), Place("/srv/x", is_bound=False))
     (made,) = state.iterdir()
     assert found == [f"{made}/tmp:/tmp", f"{made}/var-tmp:/var/tmp"]
     assert made.stat().st_mode & 0o777 == 0o700
     assert (made / "tmp").stat().st_mode & 0o7777 == 0o1777
 
 
-def test_directories_of_a_restore_before_are_kept(state, start, systemds):
-    first = private_tmp.provide(start(var_tmp=systemds))
-    (made,) = state.iterdir()
-    (made / "var-tmp/a").touch()
-    assert private_tmp.provide(start(var_tmp=made / "var-tmp")) == first
-    assert [*state.iterdir()] == [made]
-
-
-def test_a_unit_without_such_mounts_gets_none(state, start, tmp_path):
-    (tmp_path / "other").mkdir()
-    assert private_tmp.provide(start(var_tmp=tmp_path / "other")) == []
+def test_directories_on_a_disk_are_kept(state, provide):
+    assert provide(Place("/var/tmp", "/var/tmp/systemd-private-1/tmp")) == ["/var/tmp/systemd-private-1/tmp:/var/tmp"]
     assert [*state.iterdir()] == []
 
 
-def test_what_nobody_uses_is_removed(state, start):
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to make mounts")
+def test_what_nobody_uses_is_removed(state, inside, tmp_path):
     for name in ("systemd-private-a", "systemd-private-b", "other"):
         (state / name / "tmp").mkdir(parents=True)
-    start(var_tmp=state / "systemd-private-b/tmp")
+    used, now = (f"systemd-private-{boot}-a.service-Ab0_" for boot in ("0" * 32, BOOT))
+    strange = f"systemd-private-{'0' * 32}-a\\x2d.service-x"
+    left = {used, now, strange, "systemd-private-0", "other"}
+    for name in (*left, f"systemd-private-{'0' * 32}-b@1.service-x", f"systemd-private-{'1' * 32}-c.service-x"):
+        (tmp_path / "temporary" / name / "tmp").mkdir(parents=True)
+    inside(f"mount --bind {state}/systemd-private-b/tmp /mnt; mount --bind {tmp_path}/temporary/{used}/tmp /srv")
     private_tmp.remove_unused()
     assert {path.name for path in state.iterdir()} == {"systemd-private-b", "other"}
+    assert {path.name for path in (tmp_path / "temporary").iterdir()} == left
