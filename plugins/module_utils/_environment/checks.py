@@ -17,7 +17,7 @@ UNFIT = re.compile(r"[\s%$\"'\\]")
 
 @check
 def run_files_size(count, size, count_max, size_max):
-    """A unit has too much in files in memory (/run, /dev/shm, /tmp where it is a tmpfs): they are copied while it is stopped."""
+    """A unit has too much in files in memory (/run, /dev/shm, /tmp where it is a tmpfs, private directories): they are copied while it is stopped."""
     if count > count_max or size > size_max:
         yield (
             "its files in memory",
