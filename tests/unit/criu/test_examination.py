@@ -312,6 +312,9 @@ def test_a_directory_and_a_program_that_others_do_not_see_by_their_path(start, m
     unit.own_mounts = True
     # The program maps the file, and has it open for writing.
     assert [code for code, _object in found(unit)] == ["unseen-file"]
+    with monkeypatch.context() as patch:
+        patch.setattr(view.Mounts, "private", lambda mounts, path: path.startswith(str(tmp_path)))
+        assert found(unit) == []
     monkeypatch.setattr(view.Mounts, "lasting", lambda mounts, path: str(tmp_path) not in path)
     assert {
         ("private-directory", f"its working directory {tmp_path}/place"),
