@@ -1,6 +1,6 @@
 """Carry the cases of units/ through updates of a virtual machine, and record what became of each.
 
-    python3 -m tests.cases [--engine foam|ppp] [--way update|fallback|panic] [--only NAME...] [--slice MINUTES]
+    python3 -m tests.cases [--engine foam|ppp] [--way update|fallback|panic|unseen] [--only NAME...] [--slice MINUTES]
     python3 -m tests.cases --table      write docs/cases.md from docs/cases.json
     python3 -m tests.cases --list       the cases
 
@@ -14,7 +14,7 @@ import random
 
 from lab.command import LabError, say
 from tests import suite
-from tests.cases import choose, record, table
+from tests.cases import choose, record, table, unseen
 from tests.cases.guest.declared import Case, names
 from tests.cases.slice import Slice
 
@@ -25,8 +25,8 @@ def arguments():
     )
     parser.add_argument("--engine", choices=("criu", "foam", "ppp"), default="foam", help="(default: %(default)s)")
     parser.add_argument(
-        "--way", choices=("update", "fallback", "panic"), default="update",
-        help="fallback: an update, then the way back (default: %(default)s)",
+        "--way", choices=("update", "fallback", "panic", unseen.WAY), default="update",
+        help="fallback: an update, then the way back; unseen: without preflight's checks (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
         "--only",
@@ -66,13 +66,13 @@ def run(args):
         cases = choose.sample(cases, rows, args.engine, args.way, args.sample, random.Random(seed))
     else:
         cases = choose.open_cases(cases, rows, args.engine, args.way, record.commit())
-    cases = [case for case in cases if args.way in case.WAYS]
+    cases = [case for case in cases if (case.UNSEEN if args.way == unseen.WAY else args.way in case.WAYS)]
     if not cases:
         raise LabError(
             f"There is nothing to run: expected cases that go the way {args.way}, and have no result on this commit."
         )
     note = record.nowhere if args.sample or args.no_record else record.before if args.before else record.append
-    return Slice(args, note).run(cases)
+    return unseen.run_all(args, cases, note) if args.way == unseen.WAY else Slice(args, note).run(cases)
 
 
 def work(args):

@@ -91,6 +91,13 @@ class Carrier(Updates):
         """Return preflight's blockers for the CASES."""
         return self.blockers([case.unit for case in cases])
 
+    def blind(self, units, collection):
+        """Update the UNITS by the COLLECTION of this folder, which has to refuse them."""
+        variables = self._variables(units)
+        code = Rollout(self._node.lab.name, self._out / "blind.log", variables, installed=collection).wait()
+        if not code:
+            raise LabError(f"An update of {', '.join(units)} was made, expected a refusal.")
+
     def go(self, way, cases):
         """Take the CASES the WAY; return its Outcome. The fallback follows an update that was committed."""
         more = {"kup_hooks": {"after_switch": str(REPO / "tests/cases/panic.yml")}} if way == "panic" else {}

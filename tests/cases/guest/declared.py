@@ -11,6 +11,7 @@ The docstring of such a file says in one line what the application has. Its othe
     WAYS        update, fallback, panic (default: update and fallback)
     MUST        {key: value}: what is observed before; otherwise the case is void
     REFUSAL     regular expression: a refusal that matches it is as good as a right result
+    UNSEEN      True: CRIU cannot dump it either, so the rehearsal refuses it where preflight does not see it
     FRESH       True: a fresh start is right where the record says so
     ALONE       True: not in an update with others
     FORBIDDEN   port that a client outside the node never gets an answer from
@@ -32,7 +33,7 @@ PORT = 5200
 THERE = "/usr/local/lib/kup-cases"
 DEFAULTS = {
     "SERVICE": "", "FILES": {}, "SETUP": "", "AFTER": "", "INSTANCE": "", "PACKAGES": (), "PROGRAM": "{command}",
-    "WAYS": ("update", "fallback"), "MUST": {}, "REFUSAL": "", "FRESH": False, "ALONE": False, "FORBIDDEN": 0,
+    "WAYS": ("update", "fallback"), "MUST": {}, "REFUSAL": "", "UNSEEN": False, "FRESH": False, "ALONE": False, "FORBIDDEN": 0,
     "look": dict, "peer": None,
 }  # fmt: skip
 

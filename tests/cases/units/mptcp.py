@@ -3,6 +3,7 @@
 import socket
 
 REFUSAL = "MPTCP"
+UNSEEN = True
 ALONE = True
 
 
