@@ -13,7 +13,7 @@ import shlex
 
 from .._errors import KupError
 from .._run import run
-from . import accounts, processes
+from . import accounts, credentials, processes
 
 #: What of the processor and of disks a unit can have at most, as CPUWeight= and IOWeight=.
 HEAVIEST = 10000
@@ -182,6 +182,11 @@ class Unit:
         users, groups = ([] if made else [self.properties[name]] for name in ("User", "Group"))
         groups += self.properties["SupplementaryGroups"].split()
         return accounts.absent(users, "/etc/passwd") + accounts.absent(groups, "/etc/group")
+
+    @property
+    def late_credentials(self):
+        """Its credentials that may not be there early in a boot: list of (name, where it comes from)."""
+        return credentials.late(self.definition())
 
     @property
     def missing_files(self):

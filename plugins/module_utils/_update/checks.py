@@ -224,6 +224,17 @@ def remote_account(unit):
 
 
 @check
+def late_credential(unit):
+    """systemd fetches a credential of a unit (`LoadCredential=`) from where it may not be early in a boot: memory, a service, a TPM."""
+    for name, where in unit.late_credentials:
+        yield (
+            f"its credential {name}",
+            f"comes from {where}, and is fetched again when the unit is restored",
+            "load it from a file on the disk (systemd-creds encrypt --with-key=host makes one that needs no TPM)",
+        )
+
+
+@check
 def watchdog_fixed(unit):
     """A unit's watchdog (`WatchdogSec=`) cannot be extended for the time in which CRIU holds the unit."""
     # systemd takes a new time as a message of the main process.
@@ -247,6 +258,7 @@ UNIT_CHECKS = (
     socket_activated,
     descriptor_store,
     remote_account,
+    late_credential,
     watchdog_fixed,
 )
 

@@ -45,7 +45,7 @@ def unit(**fields):
         "missing_files": [],
         "watchdog": 2500000,
     }
-    found["listening_for"] = found["remote_accounts"] = []
+    found["listening_for"] = found["remote_accounts"] = found["late_credentials"] = []
     return (types.SimpleNamespace(**{**found, **{key: value for key, value in fields.items() if key in found}}),)
 
 
@@ -115,6 +115,15 @@ CASES = [
         Case(unit(NFileDescriptorStore="2"), unit(NFileDescriptorStore=""), "", "has stored 2 file descriptors"),
     ),
     ("remote-account", Case(unit(remote_accounts=["app"]), unit(), "its account app", "is in neither /etc/passwd nor")),
+    (
+        "late-credential",
+        Case(
+            unit(late_credentials=[("key", "/run/key, which is in memory")]),
+            unit(),
+            "its credential key",
+            "comes from /run/key",
+        ),
+    ),
     (
         "watchdog-fixed",
         Case(unit(NotifyAccess="none"), unit(NotifyAccess="exec"), "", "has a watchdog of 2.5 s and NotifyAccess=none"),
