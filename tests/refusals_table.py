@@ -33,7 +33,9 @@ SECTIONS = {
     "The update, the node and its units": ["_update.checks"],
     "Starting another kernel": ["_boot.checks"],
     "What the next boot would not have": ["_environment.checks"],
-    "What CRIU cannot carry": ["_criu.kernel_checks", "_criu.checks", "_criu.descriptor_checks", "_criu.view_checks"],
+    "What CRIU cannot carry": [
+        *("_criu.kernel_checks", "_criu.checks", "_criu.ipc_checks", "_criu.descriptor_checks", "_criu.view_checks")
+    ],
     "What a process has done to itself (found when the kernels are staged, and once more before the freeze)": [
         "_environment.attribute_checks"
     ],

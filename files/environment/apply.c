@@ -8,12 +8,15 @@
 #include <unistd.h>
 
 #include "common/base.h"
+#include "ipc.h"
 #include "sysctl.h"
 
 static int (*const carry_out[KINDS])(const struct place *, const struct step *) = {
 	[SYSCTL] = sysctl_apply,   [MOUNT] = place_mount, [DIRECTORY] = place_directory, [FILE_COPY] = place_file,
 	[FIFO] = place_fifo,       [SYMLINK] = place_symlink, [HARDLINK] = place_hardlink,   [XATTR] = place_xattr,
 	[PRIVATE] = place_private,
+	[IPC_SEGMENT] = ipc_segment, [IPC_MEMORY] = ipc_memory, [IPC_SEMAPHORES] = ipc_semaphores,
+	[IPC_QUEUE] = ipc_queue, [IPC_SETTLE] = ipc_settle,
 };
 
 /* The text with a question mark for each byte that is not printable ASCII: applications choose names. */

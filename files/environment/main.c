@@ -3,6 +3,7 @@
  * `environment`: puts in place, in a boot that restores applications, what they had around them before, and tells whether their files are
  * still the ones that their memory belongs to.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <libgen.h>
@@ -14,17 +15,20 @@
 #include "apply.h"
 #include "common/base.h"
 #include "hold.h"
+#include "ipc.h"
 #include "note_files.h"
 #include "same_files.h"
 
 static const char usage[] = "usage: environment apply [--only KIND]... [--run DIR] [--root DIR | --view DIR] PLAN...\n"
 			    "  Carries out the steps of each plan, whose files' contents are in the folder contents beside it.\n"
 			    "  --only KIND  steps of this kind: sysctl, mount, directory, file, fifo, symlink, hardlink, xattr,\n"
-			    "               private\n"
+			    "               private, segment, memory, semaphores, queue, settle\n"
 			    "  --run DIR    where failures are noted (/run/kup)\n"
 			    "  --root DIR   put everything below this directory, for tests\n"
 			    "  --view DIR   the root directory of a unit with mounts of its own: only in directories that nobody else sees\n"
 			    "  Exit codes: 1 the node lacks what it needs, 3 a unit does\n"
+			    "       environment forget PLAN\n"
+			    "  Removes the System V objects of the plan's steps settle: their unit starts fresh.\n"
 			    "       environment note-files DIR [--unit UNIT [--bound POINT DIRECTORY]... PID...]...\n"
 			    "  Writes for each unit, whose processes stand still, the list DIR/files-UNIT of the files that it writes or maps.\n"
 			    "  --bound POINT DIRECTORY  the unit sees the node's DIRECTORY at POINT\n"
@@ -108,6 +112,24 @@ static int run_apply(int argc, char **argv)
 	return (int)outcome;
 }
 
+static int run_forget(const char *path)
+{
+	struct plan plan;
+	int code = plan_read(&plan, path) ? EXIT_FAILED : EXIT_OK;
+
+	/* What is not there any more need not be removed. */
+	for (size_t i = 0; !code && i < plan.count; i++) {
+		const struct step *step = &plan.steps[i];
+
+		if (step->kind != IPC_SETTLE || !ipc_forget(step) || errno == EINVAL || errno == EIDRM)
+			continue;
+		fail_errno("the System V %s %s cannot be removed", step->words[0].text, step->object);
+		code = EXIT_FAILED;
+	}
+	plan_free(&plan);
+	return code;
+}
+
 static int run_same_files(int argc, char **argv)
 {
 	if (argc == 2)
@@ -121,6 +143,8 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && !strcmp(argv[1], "apply"))
 		code = run_apply(argc - 1, argv + 1);
+	else if (argc == 3 && !strcmp(argv[1], "forget"))
+		code = run_forget(argv[2]);
 	else if (argc > 2 && !strcmp(argv[1], "note-files"))
 		code = note_files(argc - 2, argv + 2) ? EXIT_FAILED : EXIT_OK;
 	else if (argc > 2 && !strcmp(argv[1], "same-files"))

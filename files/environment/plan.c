@@ -20,6 +20,8 @@ static const struct {
 	[SYSCTL] = { "sysctl", 1 },   [MOUNT] = { "mount", 1 }, [DIRECTORY] = { "directory", 3 }, [FILE_COPY] = { "file", 6 },
 	[FIFO] = { "fifo", 3 },       [SYMLINK] = { "symlink", 3 }, [HARDLINK] = { "hardlink", 1 }, [XATTR] = { "xattr", 2 },
 	[PRIVATE] = { "private", 3 },
+	[IPC_SEGMENT] = { "segment", 0 }, [IPC_MEMORY] = { "memory", 9 }, [IPC_SEMAPHORES] = { "semaphores", 8 },
+	[IPC_QUEUE] = { "queue", 10 }, [IPC_SETTLE] = { "settle", 3 },
 };
 
 const char *kind_name(enum kind kind)

@@ -13,10 +13,16 @@
  *     hardlink  NEED UNIT PATH OTHER                          another name of OTHER, the path of a file of an earlier step
  *     xattr     NEED UNIT PATH NAME VALUE                     of an object of an earlier step
  *     private   NEED UNIT PATH MODE OWNER GROUP               a directory that only the unit sees: it is emptied
+ *     segment   NEED UNIT NUMBER                              System V shared memory that CRIU makes
+ *     memory    NEED UNIT NUMBER KEY MODE OWNER GROUP CREATOR CREATOR-GROUP BYTES PID CONTENT
+ *     semaphores NEED UNIT NUMBER KEY MODE OWNER GROUP CREATOR CREATOR-GROUP COUNT CONTENT
+ *     queue     NEED UNIT NUMBER KEY MODE OWNER GROUP CREATOR CREATOR-GROUP CAPACITY SENDER RECEIVER CONTENT
+ *     settle    NEED UNIT NUMBER KIND KEY MODE                one of the last three, after the restore
  *
  * NEED is "required" or "optional"; UNIT needs the object, "-" is the whole node. A NAME of a sysctl has slashes. MODE is octal.
- * CONTENT is the number of a file in the folder that --contents names. Words are separated by one blank. In a word, each byte that is
- * not a printable ASCII character, and each blank and percent sign, is %XX; an empty word is "%".
+ * CONTENT is the number of a file in the folder contents beside the plan (of semaphores and queues:
+ * plugins/module_utils/_system/sysv.py). Words are separated by one blank. In a word, each byte that is not a printable ASCII character,
+ * and each blank and percent sign, is %XX; an empty word is "%".
  */
 #ifndef ENVIRONMENT_PLAN_H
 #define ENVIRONMENT_PLAN_H
@@ -27,9 +33,25 @@
 #define PLAN_BYTES_MAX ((size_t)64 << 20)
 /* An attribute's value is the longest: XATTR_SIZE_MAX. */
 #define WORD_BYTES_MAX ((size_t)64 << 10)
-#define WORDS_MAX 10
+#define WORDS_MAX 14
 
-enum kind { SYSCTL, MOUNT, DIRECTORY, FILE_COPY, FIFO, SYMLINK, HARDLINK, XATTR, PRIVATE, KINDS };
+enum kind {
+	SYSCTL,
+	MOUNT,
+	DIRECTORY,
+	FILE_COPY,
+	FIFO,
+	SYMLINK,
+	HARDLINK,
+	XATTR,
+	PRIVATE,
+	IPC_SEGMENT,
+	IPC_MEMORY,
+	IPC_SEMAPHORES,
+	IPC_QUEUE,
+	IPC_SETTLE,
+	KINDS,
+};
 
 /* Decoded in place, with a zero byte behind it. Only an attribute's value may have zero bytes in it. */
 struct word {
@@ -41,7 +63,7 @@ struct step {
 	enum kind kind;
 	bool required;
 	const char *unit;
-	/* A path, or a sysctl's name: what messages name. */
+	/* A path, a sysctl's name, or a number: what messages name. */
 	const char *object;
 	/* The words behind it. */
 	struct word words[WORDS_MAX];

@@ -77,9 +77,15 @@ note_lost() {
 	done
 }
 
+# forget_objects UNIT: remove the System V objects that this boot has made for a unit which is not restored: a fresh start expects none
+forget_objects() {
+	[ -e "$run/$1.restored" ] || [ ! -e "$plan/ipc-$1" ] || "$lib/environment" forget "$plan/ipc-$1" || :
+}
+
 # start_units UNIT...: start units afresh, by their own text. systemd does not know one any more that it has not even tried to restore.
 start_units() {
 	for other in "$@"; do
+		forget_objects "$other"
 		systemctl reset-failed "$other" || :
 		systemctl --no-block start "$other" || :
 	done

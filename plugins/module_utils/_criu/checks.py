@@ -10,7 +10,6 @@ from .._blocker import check
 from .command import LARGEST_DELETED_MIB, numbers
 
 NO_SHM = "configure it to use anonymous shared memory or files on a disk"
-_PRIVATE_IPC = "let the unit do without (ipcs shows them; ipcrm removes what is left of an earlier run)"
 IN_MEMORY = "is a file in memory, which ends with the kernel"
 
 
@@ -149,25 +148,6 @@ def scope_child(outsider, around):
         )
 
 
-@check
-def sysv_semaphores(thing, around):
-    """A unit uses System V semaphores, which end with the kernel."""
-    del around
-    if thing.kind == "sem":
-        yield f"the System V semaphores {thing.number}", "are not dumped outside of an IPC namespace", _PRIVATE_IPC
-
-
-@check
-def sysv_queue(thing, around):
-    """A unit uses a System V message queue, which ends with the kernel."""
-    del around
-    if thing.kind == "msg":
-        yield f"the System V message queue {thing.number}", "is not dumped outside of an IPC namespace", _PRIVATE_IPC
-
-
-#: All of them apply to each semaphore and queue of a unit.
-IPC_CHECKS = (sysv_semaphores, sysv_queue)
-
 #: All of them apply to each process.
 PROCESS_CHECKS = (
     outside_the_tree,
@@ -182,14 +162,6 @@ PROCESS_CHECKS = (
     shared_code,
     memory_policy,
 )
-
-
-@check
-def sysv_memory(mapping, around):
-    """A process uses System V shared memory."""
-    del around
-    if mapping.path.startswith("/SYSV"):
-        yield "a System V shared memory segment", "is not dumped outside of an IPC namespace", NO_SHM
 
 
 @check
@@ -234,4 +206,4 @@ def private_mapping(mapping, around):
 
 
 #: The first that applies to a mapping tells.
-MAPPING_CHECKS = (sysv_memory, mapped_file_in_memory, mapped_deleted_file, mapped_device, io_uring, private_mapping)
+MAPPING_CHECKS = (mapped_file_in_memory, mapped_deleted_file, mapped_device, io_uring, private_mapping)

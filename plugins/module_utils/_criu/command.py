@@ -12,7 +12,7 @@ import re
 from .._errors import KupError, printable
 from .._files import read_lines
 from .._run import run
-from . import program
+from . import program, segments
 
 #: Mark of the packets that CRIU itself sends for a locked connection (soccr/soccr.h, SOCCR_MARK).
 SOCKET_MARK = 0xC114
@@ -85,7 +85,8 @@ def dump_command(pid, directory, findings, program):
     :param findings: `examination.Findings` of the unit.
     :param program: the `program.Program` of the unit.
     """
-    command = _begin(program, "dump", pid, directory)
+    command = segments.DUMP_INSIDE if findings.segments else []
+    command = [*command, *_begin(program, "dump", pid, directory)]
     command += ["--log-file", "dump.log", "-v2"]
     command += ["--leave-running", "--tcp-established", "--network-lock", "nftables", "--manage-cgroups=ignore"]
     command += ["--action-script", program.hook, "--ghost-limit", f"{LARGEST_DELETED_MIB}M", "--link-remap"]
@@ -111,6 +112,8 @@ def restore_command(directory, findings, pidfile, keeps_connections, own_mounts)
     command += ["--images-dir", directory, "--log-file", "restore.log", "-v2"]
     command += ["--restore-detached", "--pidfile", pidfile, "--manage-cgroups=ignore"]
     command += ["--tcp-established" if keeps_connections else "--tcp-close"]
+    if findings.segments:
+        command += segments.JOIN
     for inode in sorted(set(findings.journal.values())):
         command += ["--inherit-fd", f"fd[1]:socket:[{inode}]"]
     for name in findings.external_files:

@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 
 from .._blocker import about, all_of, first_of
 from .._files import read_lines
-from .._system import mountinfo, private_places
-from . import seen, view
-from .checks import IPC_CHECKS, MAPPING_CHECKS, PROCESS_CHECKS, scope_child
+from .._system import mountinfo, private_places, sysv
+from . import ipc_checks, seen, segments, view
+from .checks import MAPPING_CHECKS, PROCESS_CHECKS, scope_child
 from .descriptor_checks import DESCRIPTOR_CHECKS
 from .view_checks import VIEW_CHECKS
 
 #: Codes of what the restore does not fail from: it is lost. On the way back nothing that the applications have must be lost for it.
-LOSSES = ("loopback-peer", "sysv-semaphores", "sysv-queue")
+LOSSES = ("loopback-peer", "sysv-semaphores")
 
 
 @dataclass
@@ -29,7 +29,8 @@ class Findings:
     """What `examine` found.
 
     ``blockers``; ``journal``: descriptor number → inode of a stream to the journal; ``external_files``: CRIU's name of the
-    file (``file[mnt:inode]``) → path to open at restore; ``sockets``: internet sockets; ``file_locks``: whether there are any.
+    file (``file[mnt:inode]``) → path to open at restore; ``sockets``: internet sockets; ``file_locks``: whether there are any;
+    ``segments``: whether System V shared memory is attached.
     """
 
     blockers: list = field(default_factory=list)
@@ -37,6 +38,7 @@ class Findings:
     external_files: dict = field(default_factory=dict)
     sockets: list = field(default_factory=list)
     file_locks: bool = False
+    segments: bool = False
 
 
 def examine(unit, carried=frozenset()):
@@ -49,7 +51,9 @@ def examine(unit, carried=frozenset()):
     if places is not None:
         findings.blockers += about(first_of(VIEW_CHECKS, view.look(unit)), unit=unit.name)
     around, descriptors = seen.around(unit), seen.Descriptors(unit, carried)
-    findings.blockers += about(_of_unit(unit, around), unit=unit.name)
+    attached = segments.look(unit, around.namespaces["ipc"])
+    findings.segments = bool(attached)
+    findings.blockers += about(_of_unit(unit, around) + _of_ipc(unit, around, attached), unit=unit.name)
     for process in unit.processes:
         blockers = _examine(process, places, around, descriptors, findings)
         if process.exists:  # whatever seemed odd about one that ends meanwhile
@@ -61,8 +65,23 @@ def examine(unit, carried=frozenset()):
 
 def _of_unit(unit, around):
     """Blockers of what belongs to the unit, and to none of its processes alone."""
-    found = [each for outsider in seen.outsiders(unit) for each in scope_child(outsider, around)]
-    return found + [each for thing in seen.ipc_objects(unit, around) for each in all_of(IPC_CHECKS, thing, around)]
+    return [each for outsider in seen.outsiders(unit) for each in scope_child(outsider, around)]
+
+
+def _of_ipc(unit, around, attached):
+    """Blockers of System V objects of the unit, of which these `segments.Segment`s are ``attached``."""
+    found = [each for segment in attached for each in ipc_checks.sysv_memory(segment)]
+    if attached:
+        what = "all other System V shared memory segments of the node"
+        found += ipc_checks.sysv_size(what, attached[0].others, segments.OTHERS_MAX)
+    things = seen.ipc_objects(unit, around.namespaces["ipc"])
+    size = sum(thing.size for thing in things if thing.kind != "sem")
+    found += ipc_checks.sysv_size("its System V queues and unattached segments", size, segments.COPIED_MAX)
+    semaphores = [thing for thing in things if thing.kind == "sem"]
+    if semaphores:
+        undoers = sysv.undoers([each.pid for each in unit.processes])
+        found += ipc_checks.sysv_semaphores(semaphores[0].number, undoers[0] if undoers else 0)
+    return found
 
 
 def _examine(process, places, around, descriptors, findings):

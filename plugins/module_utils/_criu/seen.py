@@ -159,13 +159,14 @@ def outsiders(unit):
             yield Outsider(f"{one.name}[{pid}]", parents[pid], one.cgroup)
 
 
-def ipc_objects(unit, around):
-    """System V semaphores and message queues of a unit in the node's IPC namespace: `sysv.Object`s."""
-    if unit.main.namespace("ipc") != around.namespaces["ipc"]:
+def ipc_objects(unit, host):
+    """System V objects of a unit in the node's IPC namespace ``host``, but for attached segments: `sysv.Object`s."""
+    if unit.main.namespace("ipc") != host:
         return []  # CRIU carries a namespace of the unit's own
     pids = frozenset(each.pid for each in unit.processes)
     users = frozenset(int(word) for each in unit.processes for word in each.status("Uid").split())
-    return [each for each in sysv.objects() if each.belongs_to(pids, users)]
+    found = [each for each in sysv.objects() if each.belongs_to(pids, users)]
+    return [each for each in found if not each.attached]
 
 
 def process(one, mounts):

@@ -35,27 +35,27 @@ class CoreImage:
             *magics, size = _HEAD.unpack_from(content)
             if tuple(magics) != _MAGICS or size > len(content) - _HEAD.size:
                 raise ValueError
-            for number, start, end in _fields(content, _HEAD.size, _HEAD.size + size):
+            for number, start, end in fields(content, _HEAD.size, _HEAD.size + size):
                 if number == _THREAD_CORE:
                     self._read_thread_core(content, start, end)
         except (ValueError, IndexError, struct.error) as error:
             raise KupError("An image of a thread is not as CRIU writes it.") from error
 
     def _read_thread_core(self, content, start, end):
-        for number, place, after in _fields(content, start, end):
+        for number, place, after in fields(content, start, end):
             if number == _PDEATH_SIG:
-                self.death_signal, self.place = _varint(content, place, after)[0], place
+                self.death_signal, self.place = varint(content, place, after)[0], place
 
 
-def _fields(content, at, end):
+def fields(content, at, end):
     """Yield (number, offset of the content, offset behind it) for each field of a message."""
     while at < end:
-        key, at = _varint(content, at, end)
+        key, at = varint(content, at, end)
         kind = key & 7
         if kind == _VARINT:
-            after = _varint(content, at, end)[1]
+            after = varint(content, at, end)[1]
         elif kind == _BYTES:
-            size, at = _varint(content, at, end)
+            size, at = varint(content, at, end)
             after = at + size
         else:
             after = at + _FIXED.get(kind, end + 1)
@@ -65,7 +65,7 @@ def _fields(content, at, end):
         at = after
 
 
-def _varint(content, at, end):
+def varint(content, at, end):
     """(value, offset behind it)"""
     value = shift = 0
     while at < end and shift < 64:

@@ -17,7 +17,8 @@ from .._files import make_directory
 #: The unit of a step that the whole node needs.
 NODE = "-"
 
-_FIRST_LINE = b"kup-environment 1\n"
+#: Of every plan.
+FIRST_LINE = b"kup-environment 1\n"
 
 
 def step(kind, unit, words, required=False):
@@ -48,7 +49,7 @@ class Plans:
 
     def put(self, name, steps):
         """Write the plan ``name``, of steps as `step` makes them."""
-        _write(f"{self._directory}/{name}.plan", _FIRST_LINE + b"".join(steps))
+        _write(f"{self._directory}/{name}.plan", FIRST_LINE + b"".join(steps))
 
     def add_content(self, content):
         """Keep the content of a file, bytes; returns the word that a step names it by."""

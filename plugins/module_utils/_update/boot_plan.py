@@ -28,6 +28,7 @@
     boot/N/private-UNIT/      the files that only the unit sees (`_environment.private_files`)
     boot/N/attributes-UNIT    what the unit's processes set of themselves after the restore (`_environment.attributes`)
     boot/N/ended-UNIT the unit was started anew on probation (`watch`)
+    boot/N/ipc-UNIT   the unit's System V objects (`_environment.ipc`)
     boot/N/files-UNIT the files that the unit has open for writing or mapped, as they were (files/environment/identity.h)
     boot/N/network-lock.nft   the network lock
     boot/N/lock-owner/  the network lock once more, as a table with an owner, and the pipes of the owner
@@ -49,6 +50,7 @@ import shutil
 from .._blocker import Blocked, about, first_of
 from .._environment import (
     attributes,
+    ipc,
     mount_points,
     mounts,
     open_files,
@@ -130,6 +132,8 @@ class Plan:
         open_files.note(
             self.directory, {name: ([one.pid for one in tree], places[name]) for name, tree in trees.items()}
         )
+        for name, text in ipc.put_plan(self._plans, checkpoints).items():
+            self._put(name, text)
         for each in checkpoints:
             name = each.unit.name
             lines = attributes.lines(each.attributes, trees[name], each.unit.main_pid, each.directory)

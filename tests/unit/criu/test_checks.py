@@ -10,13 +10,15 @@ from ansible_collections.kup.fleet.plugins.module_utils._blocker import first_of
 from ansible_collections.kup.fleet.plugins.module_utils._criu import (
     checks,
     descriptor_checks,
+    ipc_checks,
     kernel_checks,
     seen,
+    segments,
     view,
     view_checks,
 )
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
-from ansible_collections.kup.fleet.plugins.module_utils._system import descriptors, sysv
+from ansible_collections.kup.fleet.plugins.module_utils._system import descriptors
 
 HOST = {kind: f"{kind}:[1]" for kind in ("pid", "net", "user", "mnt")}
 UNIT = "/system.slice/a.service"
@@ -68,8 +70,8 @@ def outsider(cgroup):
     return seen.Outsider("sleep[44]", 9, cgroup), AROUND
 
 
-def ipc(kind):
-    return sysv.Object(kind, 3, frozenset(), frozenset()), AROUND
+def segment(**fields):
+    return (segments.Segment(3, "db[9]", **fields),)
 
 
 def tree(parents):
@@ -114,10 +116,6 @@ CASES = [
         ),
     ),
     ("memory-policy", Case(process(memory_policy="bind:1"), process(), "its memory policy bind:1", "numactl")),
-    (
-        "sysv-memory",
-        Case(mapping("/SYSV0001 (deleted)"), mapping("/dev/zero (deleted)"), "a System V shared memory segment"),
-    ),
     ("mapped-file-in-memory", Case(mapping("/run/x", "00:1c"), mapping("/run/x", "fe:01"), "the mapping of /run/x")),
     (
         "mapped-file-in-memory",
@@ -259,8 +257,27 @@ CASES = [
     # Nobody has waited for it yet; and one that is gone.
     ("scope-child", Case(outsider(f"{UNIT}-x"), outsider(f"{UNIT}/x"), "process sleep[44]")),
     ("scope-child", Case(outsider("/"), outsider(""), "process sleep[44]")),
-    ("sysv-semaphores", Case(ipc("sem"), ipc("msg"), "the System V semaphores 3")),
-    ("sysv-queue", Case(ipc("msg"), ipc("sem"), "the System V message queue 3", "ipcrm")),
+    ("sysv-semaphores", Case((3, 77), (3, 0), "the System V semaphores 3", "SEM_UNDO")),
+    (
+        "sysv-size",
+        Case(("its queues", (1 << 20) + 1, 1 << 20), ("its queues", 1 << 20, 1 << 20), "its queues", "ipcrm"),
+    ),
+    *(
+        (
+            "sysv-memory",
+            Case(segment(**{field: value}), segment(), "the System V shared memory segment 3 of process db[9]", *says),
+        )
+        for field, value, *says in (
+            ("whole", False, "in part"),
+            ("executable", True, "executable"),
+            ("huge", True, "huge pages"),
+            ("foreign", True, "namespace"),
+            ("holder", "other[7]", "other[7]"),
+            ("sealed", True, "ProtectKernelTunables="),
+            ("creator", (33, 0), "another user"),
+            ("twin", "/memfd:x (deleted)", "memfd:x"),
+        )
+    ),
     (
         "peer-of-another-user",
         Case(
@@ -335,7 +352,12 @@ CASES = [
     ),
 ]
 test_every_check_has_a_case, test_a_blocker_is_found, test_no_blocker_is_found = case_tests(
-    "_criu.kernel_checks", "_criu.checks", "_criu.descriptor_checks", "_criu.view_checks", cases=CASES
+    "_criu.kernel_checks",
+    "_criu.checks",
+    "_criu.ipc_checks",
+    "_criu.descriptor_checks",
+    "_criu.view_checks",
+    cases=CASES,
 )
 
 
@@ -346,7 +368,8 @@ def test_what_is_no_version_is_refused():
 
 def test_each_check_of_a_unit_is_applied():
     applied = checks.PROCESS_CHECKS + checks.MAPPING_CHECKS + descriptor_checks.DESCRIPTOR_CHECKS
-    applied += (*view_checks.VIEW_CHECKS, *checks.IPC_CHECKS, checks.scope_child)
+    applied += (*view_checks.VIEW_CHECKS, checks.scope_child)
+    applied += (ipc_checks.sysv_memory, ipc_checks.sysv_semaphores, ipc_checks.sysv_size)
     assert {each.code for each in applied} == {code for code, _case in CASES} - {
         "criu-kernel",
         "criu-processor",

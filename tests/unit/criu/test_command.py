@@ -20,7 +20,7 @@ def test_a_criu_that_could_not_even_write_its_log(monkeypatch, tmp_path, blocks,
     assert says in criu_command.complaint(str(tmp_path), "dump", 1)
 
 
-FINDINGS = types.SimpleNamespace(journal={}, external_files={}, file_locks=False)
+FINDINGS = types.SimpleNamespace(journal={}, external_files={}, file_locks=False, segments=False)
 
 
 def test_a_restore_on_the_node():
@@ -45,3 +45,13 @@ def test_a_restore_in_the_namespace_of_a_unit(tmp_path):
     assert (os.path.dirname(loader), os.path.basename(criu)) == (libraries, "criu")
     assert words[words.index("--libdir") + 1] == f"/proc/1/root{program.INSIDE}"
     assert "--no-default-config" in words
+
+
+def test_the_way_of_attached_segments():
+    """CRIU dumps the node's IPC namespace as if it were the unit's, and restores into the node's."""
+    findings = types.SimpleNamespace(**{**vars(FINDINGS), "segments": True})
+    words = criu_command.dump_command(7, "/images", findings, program.Program())
+    assert words[:5] == ["/usr/bin/unshare", "--ipc", "--", "criu", "dump"]
+    words = criu_command.restore_command("/images", findings, "/run/kup/a.pid", True, False)
+    assert words[words.index("--join-ns") + 1] == "ipc:/proc/1/ns/ipc"
+    assert "--join-ns" not in criu_command.restore_command("/images", FINDINGS, "/run/kup/a.pid", True, False)

@@ -13,7 +13,7 @@ import types
 
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils._criu import checks, examination, seen, view
+from ansible_collections.kup.fleet.plugins.module_utils._criu import checks, examination, seen, segments, view
 from ansible_collections.kup.fleet.plugins.module_utils._system import mountinfo, processes
 from ansible_collections.kup.fleet.plugins.module_utils._system.unix_sockets import UnixSocket
 
@@ -42,6 +42,22 @@ for word in sys.argv[1:]:
         libc = ctypes.CDLL(None)
         identifier = libc.semget(0, 2, 0o1600)
         libc.semctl(identifier, 1, 16, 1)
+        if path == "undo":
+            libc.semop(identifier, b"\\1\\0\\xff\\xff\\0\\x10", 1)
+        print(identifier, flush=True)
+    elif kind == "shm":
+        import ctypes
+        libc = ctypes.CDLL(None)
+        libc.shmat.restype = ctypes.c_void_p
+        identifier = libc.shmget(0, 3 * 4096, 0o1600)
+        place = libc.shmat(identifier, None, 0)
+        libc.shmctl(identifier, 0, None)
+        if path == "part":
+            libc.munmap(ctypes.c_void_p(place + 4096), 4096)
+        elif path == "read":
+            libc.mprotect(ctypes.c_void_p(place + 4096), 4096, 1)
+        elif path == "code":
+            libc.mprotect(ctypes.c_void_p(place), 4096, 5)
         print(identifier, flush=True)
     elif kind == "lock":
         import fcntl
@@ -462,20 +478,102 @@ def test_a_shared_socket_is_asked_once(start, monkeypatch):
         assert asked == [server.fileno()]
 
 
-def test_semaphores_of_the_unit_are_seen(start):
-    unit = start("sem:")
-    try:
-        assert found(unit) == [("sysv-semaphores", f"the System V semaphores {start.said}")]
-        assert found(start()) == []
-    finally:
-        ctypes.CDLL(None).semctl(start.said, 0, 0)
+@pytest.fixture
+def semaphores(start):
+    """Start the child with semaphores, which are removed afterwards."""
+    units = []
+
+    def begin(word):
+        units.append((start(word), start.said))
+        return units[-1][0]
+
+    yield begin
+    for _unit, number in units:
+        ctypes.CDLL(None).semctl(number, 0, 0)
+
+
+def test_semaphores_of_the_unit_are_seen(start, semaphores):
+    unit = semaphores("sem:")
+    host = seen.around(unit).namespaces["ipc"]
+    assert [(each.kind, each.number) for each in seen.ipc_objects(unit, host)] == [("sem", start.said)]
+    assert found(unit) == []
+    assert found(start()) == []
+
+
+def test_semaphores_that_are_changed_at_the_end_of_a_process(start, semaphores):
+    unit = semaphores("sem:undo")
+    assert found(unit) == [("sysv-semaphores", f"the System V semaphores {start.said}")]
 
 
 def test_an_ipc_namespace_of_its_own_is_carried(start, monkeypatch):
     unit = start()
     monkeypatch.setattr(seen.sysv, "objects", lambda: pytest.fail("the node's were looked at"))
-    judge_by(monkeypatch, unit, namespaces={"ipc": "ipc:[1]"})
-    assert seen.ipc_objects(unit, seen.around(unit)) == []
+    assert seen.ipc_objects(unit, "ipc:[1]") == []
+
+
+@pytest.mark.parametrize("how", ["", "read"])
+def test_attached_segments_are_carried(start, monkeypatch, how):
+    unit = start(f"shm:{how}")
+    monkeypatch.setattr(segments.processes, "in_cgroup", lambda cgroup: unit.processes)
+    findings = examination.examine(unit)
+    assert (findings.blockers, findings.segments) == ([], True)
+    assert segments.attached(unit) == {start.said}
+    assert not examination.examine(start()).segments
+
+
+@pytest.mark.parametrize(("how", "why"), [("part", "in part"), ("code", "executable")])
+def test_attached_segments_that_cannot_be_attached_again(start, how, why):
+    unit = start(f"shm:{how}")
+    (blocker,) = examination.examine(unit).blockers
+    assert blocker.code == "sysv-memory"
+    assert why in blocker.why
+
+
+def test_a_segment_that_is_attached_elsewhere(start, monkeypatch):
+    unit = start("shm:")
+    libc = ctypes.CDLL(None)
+    libc.shmat.restype = ctypes.c_void_p
+    place = libc.shmat(start.said, None, 0)
+    try:
+        monkeypatch.setattr(
+            segments.processes, "in_cgroup", lambda cgroup: [*unit.processes, processes.Process(os.getpid())]
+        )
+        assert found(unit) == []  # a process that the unit has started since
+        monkeypatch.setattr(segments.processes, "in_cgroup", lambda cgroup: unit.processes)
+        (blocker,) = examination.examine(unit).blockers
+        assert f"[{os.getpid()}]" in blocker.why
+    finally:
+        libc.shmdt(ctypes.c_void_p(place))
+
+
+def test_other_memory_with_the_number_of_a_segment(start, monkeypatch):
+    memory = os.memfd_create("memory")
+    unit = start("shm:", pass_fds=[memory])
+    assert found(unit) == []
+    inode, known = os.fstat(memory).st_ino, segments.sysv.segments()
+    twin = dataclasses.replace(known[0], number=inode)
+    monkeypatch.setattr(segments.sysv, "segments", lambda: [*known, twin])
+    (blocker,) = examination.examine(unit).blockers
+    assert "memfd:memory" in blocker.why
+    os.close(memory)
+
+
+@pytest.mark.parametrize(
+    ("own_mounts", "place", "sealed"), [(True, "/proc/sys", True), (True, "/tmp", False), (False, "/proc/sys", False)]
+)
+def test_a_segment_of_a_unit_that_may_not_write_settings(start, monkeypatch, own_mounts, place, sealed):
+    unit = start("shm:")
+    unit.own_mounts = own_mounts
+    monkeypatch.setattr(segments.mountinfo, "of", lambda path: [types.SimpleNamespace(place=place)])
+    (segment,) = segments.look(unit, unit.main.namespace("ipc"))
+    assert segment.sealed is sealed
+
+
+def test_other_segments_of_the_node_have_a_limit(start, monkeypatch):
+    unit, known = start("shm:"), segments.sysv.segments()
+    other = dataclasses.replace(known[0], number=2**31 - 1, resident=segments.OTHERS_MAX + 1)
+    monkeypatch.setattr(segments.sysv, "segments", lambda: [*known, other])
+    assert found(unit) == [("sysv-size", "all other System V shared memory segments of the node")]
 
 
 def test_children_elsewhere_are_seen(start, monkeypatch):

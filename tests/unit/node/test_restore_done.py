@@ -380,6 +380,17 @@ def test_what_is_lost_is_recorded_and_started_fresh(node, running, phase, after,
     assert "STATE LOST" in made.read("dev/kmsg")
 
 
+@pytest.mark.parametrize("code", [0, 1])
+def test_system_v_objects_of_a_unit_are_removed_before_it_starts_fresh(node, code):
+    made = partly(node)
+    for unit in (UNIT, OTHER):
+        made.write_plan(f"ipc-{unit}", "")
+    made.fake("usr/local/lib/kup/environment", f"exit {code}")
+    made.run("boot/restore-done")
+    assert made.called("environment") == [f"environment forget {made.plan}/ipc-{UNIT}"]
+    assert made.calls.index(made.called("environment")[0]) < made.calls.index(f"systemctl --no-block start {UNIT}")
+
+
 def test_a_unit_that_systemd_does_not_know_any_more_is_started(node):
     made = partly(node)
     made.fake("systemctl", '[ "$1" != reset-failed ]')

@@ -359,6 +359,27 @@ def test_on_the_way_back_it_keeps_its_state(node):
     assert done.stderr == f"kup: {UNIT}: Thread 7 cannot\n"
 
 
+@pytest.mark.parametrize("code", [0, 1, 3])
+def test_system_v_objects_are_settled_when_they_are_attached(node, code):
+    made = restorable(node)
+    made.write_plan(f"ipc-{UNIT}", "")
+    made.fake("usr/local/lib/kup/environment", f"exit {code}")
+    made.run("boot/restore-unit", UNIT, "criu")
+    settle = f"environment apply --run {made.root}/run/kup {made.plan}/ipc-{UNIT}"
+    assert made.calls.index("criu") < made.calls.index(settle) < made.calls.index("nft delete table inet kup")
+    assert made.marked(f"{UNIT}.restored")
+
+
+def test_segments_are_made_for_one_unit_at_a_time(node):
+    made = restorable(node)
+    lock = made.root / "run/kup/segments"
+    made.fake("criu", f"! flock --nonblock {lock} true && [ ! -e /proc/self/fd/5 ]")
+    made.run("boot/restore-unit", UNIT, "criu", "--join-ns", "ipc:/proc/1/ns/ipc")
+    assert made.marked(f"{UNIT}.restored")
+    made.fake("criu", "exit 1")
+    assert made.run("boot/restore-unit", UNIT, "criu", "--join-ns", "ipc:x", code=1)
+
+
 def test_what_criu_does_not_carry_is_put_right_before_packets_flow(node):
     made = restorable(node)
     made.write_plan(f"fingerprint-{UNIT}", "")

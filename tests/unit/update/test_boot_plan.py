@@ -132,15 +132,17 @@ def test_files_and_attributes_of_all_trees(monkeypatch, tmp_path):
     monkeypatch.setattr(
         boot_plan.attributes, "lines", lambda found, tree, pid, images: [f"{pid} {images} {found}"] if tree else []
     )
+    monkeypatch.setattr(boot_plan.ipc, "put_plan", lambda plans, checkpoints: {"ipc-b.service": plans})
     plan = object.__new__(boot_plan.Plan)
-    plan.directory = str(tmp_path)
+    plan.directory, plan._plans = str(tmp_path), b"objects\n"
     units = [types.SimpleNamespace(name=f"{name}.service", cgroup=f"/{name}", main_pid=4) for name in "ab"]
     places = {"a.service": [Place("/tmp"), Place("/var/tmp", "/var/tmp/x/tmp")], "b.service": []}
     monkeypatch.setattr(boot_plan.private_places, "of", lambda unit: places[unit.name])
     plan.note_trees([types.SimpleNamespace(unit=unit, attributes=5, directory="/images") for unit in units])
     words = ["--unit", "a.service", "--bound", "/var/tmp", "/var/tmp/x/tmp", "4", "7", "--unit", "b.service"]
     assert commands == [["/usr/local/lib/kup/environment", "note-files", str(tmp_path), *words]]
-    assert files(tmp_path) == {"attributes-a.service"}
+    assert files(tmp_path) == {"attributes-a.service", "ipc-b.service"}
+    assert (tmp_path / "ipc-b.service").read_bytes() == b"objects\n"
     assert (tmp_path / "attributes-a.service").read_text() == "4 /images 5\n"
 
 

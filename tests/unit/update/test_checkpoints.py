@@ -62,7 +62,7 @@ def test_a_unit_that_cannot_be_moved_is_refused(node, record):
     [
         ("checkpointing", "loopback-peer", True),
         ("probation", "loopback-peer", False),
-        ("committed", "sysv-queue", False),
+        ("committed", "sysv-semaphores", False),
         ("probation", "protocol-on-tcp", True),
     ],
 )
