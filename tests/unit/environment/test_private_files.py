@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to make mo
 SCRIPT = """mount -t tmpfs none /srv
 chmod 1770 /srv
 mkdir -p /srv/deep/er /srv/mounted
-mount --bind /usr /srv/mounted
+mount --bind /srv/deep /srv/mounted
 echo content >/srv/deep/file
 chown 7:8 /srv/deep/file
 chmod 4640 /srv/deep/file
