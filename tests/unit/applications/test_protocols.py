@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from tests.applications import http
-from tests.applications.software import mariadb, rabbitmq, redis
+from tests.applications.software import mariadb, postgresql, rabbitmq, redis
 from tests.applications.wire import Wire
 
 
@@ -85,3 +85,21 @@ def test_answers_of_web_servers(said):
     chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x\r\nde\r\n0\r\n\r\n"
     wire = said(b"HTTP/1.1 404 Not Found\r\nContent-length: 2\r\n\r\nno" + chunked + b"HTTP/1.1 204 No Content\r\n\r\n")
     assert [http.answer(wire) for _number in range(3)] == [(404, b"no"), (200, b"abcde"), (204, b"")]
+
+
+def message(kind, data):
+    return kind + (4 + len(data)).to_bytes(4, "big") + data
+
+
+def test_results_and_notifications_of_postgresql(said):
+    wire = said(
+        message(b"R", bytes(4)) + message(b"K", bytes(8)) + message(b"Z", b"I")
+        + message(b"T", bytes(6)) + message(b"D", b"\0\2" + (3).to_bytes(4, "big") + b"500" + b"\xff" * 4)
+        + message(b"A", bytes(4) + b"news\0of before\0") + message(b"C", b"SELECT 1\0") + message(b"Z", b"T")
+        + message(b"E", b"SERROR\0Mno such table\0\0") + message(b"Z", b"E")
+    )  # fmt: skip
+    connection = postgresql.Connection(wire, b"of_lab", b"kup")
+    assert connection.query("select") == [["500", None]]
+    assert connection.notified == [("news", "of before")]
+    with pytest.raises(ValueError, match="no such table"):
+        connection.query("select")
