@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from .._blocker import check
 from .command import LARGEST_DELETED_MIB, numbers
+from .connection_lock import AT_ONCE, MOST, OWN
 
 NO_SHM = "configure it to use anonymous shared memory or files on a disk"
 IN_MEMORY = "is a file in memory, which ends with the kernel"
@@ -21,6 +22,18 @@ def too_large(text, deleted, around):
             text,
             f"is a deleted file of {size >> 20} MiB, expected at most {LARGEST_DELETED_MIB} MiB",
             "let the application close it, or restart the unit",
+        )
+
+
+@check
+def many_connections(crowd, lock):
+    """A unit has hundreds of TCP connections, and CRIU has to lock them by itself: CRIU before 3.19, or a kernel before 5.13."""
+    at_once = crowd.connections + min(crowd.descriptors, AT_ONCE)
+    if lock == OWN and crowd.connections and at_once > MOST:
+        yield (
+            f"{crowd.connections} TCP connections",
+            f"make CRIU hold {at_once} descriptors at once, expected at most {MOST}, above which it would be aborted in the freeze",
+            "install CRIU 3.19 or newer on a kernel from 5.13 on",
         )
 
 

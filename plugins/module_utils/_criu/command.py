@@ -88,7 +88,7 @@ def dump_command(pid, directory, findings, program):
     command = segments.DUMP_INSIDE if findings.segments else []
     command = [*command, *_begin(program, "dump", pid, directory)]
     command += ["--log-file", "dump.log", "-v2"]
-    command += ["--leave-running", "--tcp-established", "--network-lock", "nftables", "--manage-cgroups=ignore"]
+    command += ["--leave-running", "--tcp-established", "--network-lock", findings.lock, "--manage-cgroups=ignore"]
     command += ["--action-script", program.hook, "--ghost-limit", f"{LARGEST_DELETED_MIB}M", "--link-remap"]
     for inode in findings.journal.values():
         command += ["--external", f"unix[{inode}]"]

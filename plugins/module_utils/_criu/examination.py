@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from .._blocker import about, all_of, first_of
 from .._files import read_lines
 from .._system import mountinfo, private_places, sysv
-from . import ipc_checks, seen, segments, view
-from .checks import MAPPING_CHECKS, PROCESS_CHECKS, scope_child
+from . import connection_lock, ipc_checks, seen, segments, view
+from .checks import MAPPING_CHECKS, PROCESS_CHECKS, many_connections, scope_child
 from .descriptor_checks import DESCRIPTOR_CHECKS
 from .view_checks import VIEW_CHECKS
 
@@ -30,7 +30,7 @@ class Findings:
 
     ``blockers``; ``journal``: descriptor number → inode of a stream to the journal; ``external_files``: CRIU's name of the
     file (``file[mnt:inode]``) → path to open at restore; ``sockets``: internet sockets; ``file_locks``: whether there are any;
-    ``segments``: whether System V shared memory is attached.
+    ``segments``: whether System V shared memory is attached; ``lock``: CRIU's own lock of connections (`connection_lock.method`).
     """
 
     blockers: list = field(default_factory=list)
@@ -39,18 +39,20 @@ class Findings:
     sockets: list = field(default_factory=list)
     file_locks: bool = False
     segments: bool = False
+    lock: str = connection_lock.OWN
 
 
-def examine(unit, carried=frozenset()):
+def examine(unit, carried=frozenset(), criu=""):
     """Examine an active `Unit`; returns `Findings`.
 
     :param carried: `seen.links` of all units that travel together.
+    :param criu: `seen.version`.
     """
     findings = Findings()
     places = private_places.of(unit) if unit.own_mounts else None
     if places is not None:
         findings.blockers += about(first_of(VIEW_CHECKS, view.look(unit)), unit=unit.name)
-    around, descriptors = seen.around(unit), seen.Descriptors(unit, carried)
+    around, descriptors = seen.around(unit, criu), seen.Descriptors(unit, carried)
     attached = segments.look(unit, around.namespaces["ipc"])
     findings.segments = bool(attached)
     findings.blockers += about(_of_unit(unit, around) + _of_ipc(unit, around, attached), unit=unit.name)
@@ -58,6 +60,9 @@ def examine(unit, carried=frozenset()):
         blockers = _examine(process, places, around, descriptors, findings)
         if process.exists:  # whatever seemed odd about one that ends meanwhile
             findings.blockers += about(blockers, unit=unit.name, process=f"{process.name}[{process.pid}]")
+    findings.lock = connection_lock.method(criu, unit.cgroup)
+    crowd = seen.crowd(unit, findings.sockets)
+    findings.blockers += about(many_connections(crowd, findings.lock), unit=unit.name)
     owners = _lock_owners(read_lines("/proc/locks"))
     findings.file_locks = not {process.pid for process in unit.processes}.isdisjoint(owners)
     return findings

@@ -132,14 +132,38 @@ class Descriptor:
         return f"descriptor {self.number} ({self.target})"
 
 
-def around(unit):
-    """`Around` of an active `Unit`."""
+@dataclass(frozen=True)
+class Crowd:
+    """What CRIU holds at once: the ``connections`` of a unit, and the most ``descriptors`` that one of its processes has."""
+
+    connections: int
+    descriptors: int
+
+
+def crowd(unit, sockets):
+    """`Crowd` of a `Unit`.
+
+    :param sockets: internet sockets of its processes.
+    """
+    connections = {found.inode for found in sockets if found.protocol.startswith("tcp") and found.connected}
+    return Crowd(len(connections), max((len(each.numbers) for each in unit.processes), default=0))
+
+
+def version():
+    """The installed CRIU, as `Around` has it."""
+    return command.version() if shutil.which("criu") else ""
+
+
+def around(unit, criu):
+    """`Around` of an active `Unit`.
+
+    :param criu: `version`, which takes a process to tell.
+    """
     # Before the package is installed: who is whose child is looked at once it is.
     parents = {each.pid: each.parent for each in unit.processes} if processes.HAS_PSUTIL else {}
     host = {kind: os.readlink(f"/proc/1/ns/{kind}") for kind in (*_NAMESPACES, "ipc")}
     host["mnt"] = unit.main.namespace("mnt")
     travelling = frozenset(_device(*number) for number in memory_paths.devices())
-    criu = command.version() if shutil.which("criu") else ""
     return Around(unit.main_pid, unit.cgroup, parents, host, _volatile_devices(), _mqueue_device(), travelling, criu)
 
 

@@ -93,9 +93,14 @@ class Process:
         """Ids of all threads."""
         return _numbers(f"{self.path}/task")
 
+    @property
+    def numbers(self):
+        """Numbers of all open descriptors."""
+        return _numbers(f"{self.path}/fd")
+
     def descriptors(self):
         """Yield (number, target of the /proc link) for every open descriptor."""
-        for number in _numbers(f"{self.path}/fd"):
+        for number in self.numbers:
             try:
                 yield number, os.readlink(f"{self.path}/fd/{number}")
             except OSError:

@@ -10,7 +10,7 @@ import shutil
 import time
 
 from .._blocker import Blocked
-from .._criu import examination, seen
+from .._criu import connection_lock, examination, seen
 from .._engines import registry
 from .._environment import attributes
 from .._errors import KupError
@@ -50,9 +50,9 @@ def examine(checkpoints, beside=()):
         unit = each.unit = Unit(each.unit.name)
         if not unit.active:
             raise KupError(f"{unit.name} is {unit.properties['ActiveState']}, expected active with a main process.")
-    carried = seen.links([*(each.unit for each in checkpoints), *beside])
+    carried, criu = seen.links([*(each.unit for each in checkpoints), *beside]), seen.version()
     for each in checkpoints:
-        each.findings = examination.examine(each.unit, carried)
+        each.findings = examination.examine(each.unit, carried, criu)
         blockers = each.findings.blockers
         if each.settings["PHASE"] in records.RETURNABLE:
             blockers = [found for found in blockers if found.code not in examination.LOSSES]
@@ -95,7 +95,9 @@ def freeze(checkpoints, patience=PATIENCE):
 
     :param patience: seconds for the dump.
     """
-    network_lock.apply(network_lock.ruleset([socket for each in checkpoints for socket in each.findings.sockets]))
+    sockets = [socket for each in checkpoints for socket in each.findings.sockets]
+    cgroups = [each.unit.cgroup for each in checkpoints if each.findings.lock == connection_lock.NONE]
+    network_lock.apply(network_lock.ruleset(sockets, cgroups))
     _await_accepted(checkpoints)
     for each in checkpoints:
         each.freeze()

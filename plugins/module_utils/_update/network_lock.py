@@ -15,6 +15,7 @@ second table has one, which files/node/boot/early leaves with a process. Should 
 
 from __future__ import annotations
 
+from .._criu import connection_lock
 from .._criu.command import SOCKET_MARK
 from .._run import run
 
@@ -28,13 +29,15 @@ HELD = "inet kup_held"
 _PROBE = "tcp flags == ack meta length < 81 accept"
 
 
-def ruleset(sockets):
+def ruleset(sockets, cgroups=()):
     """Text for ``nft -f`` that drops all packets of ``sockets`` (list of `sockets.Socket`).
+
+    :param cgroups: control groups whose packets are dropped as well, whatever connections their processes have opened since.
 
     Rules for servers name the port, so that new clients wait as well; rules for outgoing connections name both endpoints. Both
     are sets, so that a packet costs the same with ten thousand connections as with one.
     """
-    return f"table {TABLE}\ndelete table {TABLE}\ntable {TABLE} {{\n{_content(sockets)}}}\n"
+    return f"table {TABLE}\ndelete table {TABLE}\ntable {TABLE} {{\n{_content(sockets, cgroups)}}}\n"
 
 
 def held_ruleset(sockets):
@@ -42,7 +45,7 @@ def held_ruleset(sockets):
     return f"table {HELD} {{\n\tflags owner\n{_content(sockets)}}}\n"
 
 
-def _content(sockets):
+def _content(sockets, cgroups=()):
     ports, pairs = _ports(sockets), _pairs(sockets)
     sets, incoming, outgoing = [], [], []
     for protocol, numbers in sorted(ports.items()):
@@ -57,6 +60,8 @@ def _content(sockets):
         sender, receiver = (f"{family} {end}addr . {protocol} {end}port" for end in "sd")
         incoming.append(f"{receiver} . {sender} @{name} drop")
         outgoing.append(f"{sender} . {receiver} @{name} drop")
+    of_groups = [f"{connection_lock.rule(cgroup)} drop" for cgroup in cgroups]
+    incoming, outgoing = of_groups + incoming, of_groups + outgoing
     return "".join(sets) + _chain("input", incoming) + _chain("output", [_PROBE, *outgoing])
 
 

@@ -165,7 +165,7 @@ class _Judged:
 
 def judge_unit(name):
     """Verdict for one unit: movable or not, and each blocker."""
-    return _judge(Unit(name)).verdict
+    return _judge(Unit(name), frozenset(), criu_seen.version()).verdict
 
 
 def _of_run_files(unit):
@@ -176,16 +176,16 @@ def _of_run_files(unit):
 
 
 def _judge_all(units):
-    carried = criu_seen.links(units)
-    return [_judge(unit, carried) for unit in units]
+    carried, criu = criu_seen.links(units), criu_seen.version()
+    return [_judge(unit, carried, criu) for unit in units]
 
 
-def _judge(unit, carried=frozenset()):
+def _judge(unit, carried, criu):
     verdict = {"unit": unit.name, "movable": False, "processes": len(unit.processes)}
     verdict |= {"rss_bytes": unit.rss if processes.HAS_PSUTIL else 0, "shmem_bytes": unit.shmem}
     blockers = about(first_of(checks.UNIT_CHECKS, unit), unit=unit.name)
     if not blockers:
-        findings = examination.examine(unit, carried)
+        findings = examination.examine(unit, carried, criu)
         used = mounts.of_unit(unit)
         refused = [each for mount in used for each in first_of(environment_checks.MOUNT_CHECKS, mount)]
         labels = security_profiles.of_unit(unit)

@@ -9,6 +9,7 @@ from checkcases import Case, case_tests
 from ansible_collections.kup.fleet.plugins.module_utils._blocker import first_of
 from ansible_collections.kup.fleet.plugins.module_utils._criu import (
     checks,
+    connection_lock,
     descriptor_checks,
     ipc_checks,
     kernel_checks,
@@ -347,6 +348,15 @@ CASES = [
         Case(descriptor("/data/x", unseen=True), descriptor("/data/x"), "descriptor 5 (/data/x)", "the same outside"),
     ),
     (
+        "many-connections",
+        Case(
+            (seen.Crowd(500, 800), connection_lock.OWN),
+            (seen.Crowd(60000, 3100), connection_lock.NONE),
+            "500 TCP connections",
+            "1256 descriptors",
+        ),
+    ),
+    (
         "private-file",
         Case(descriptor("/tmp/x", private=True), descriptor("/tmp/x"), "descriptor 5 (/tmp/x)", "only the unit sees"),
     ),
@@ -368,7 +378,7 @@ def test_what_is_no_version_is_refused():
 
 def test_each_check_of_a_unit_is_applied():
     applied = checks.PROCESS_CHECKS + checks.MAPPING_CHECKS + descriptor_checks.DESCRIPTOR_CHECKS
-    applied += (*view_checks.VIEW_CHECKS, checks.scope_child)
+    applied += (*view_checks.VIEW_CHECKS, checks.scope_child, checks.many_connections)
     applied += (ipc_checks.sysv_memory, ipc_checks.sysv_semaphores, ipc_checks.sysv_size)
     assert {each.code for each in applied} == {code for code, _case in CASES} - {
         "criu-kernel",

@@ -94,7 +94,7 @@ def start(monkeypatch):
             frozenset(),
         )
         monkeypatch.setattr(seen, "_MOMENT", 0.01)
-        monkeypatch.setattr(seen, "around", lambda unit: around)
+        monkeypatch.setattr(seen, "around", lambda unit, criu: around)
         # Its standard streams are pipes of this process.
         pipes = [target for number, target in one.descriptors() if number < 2]
         elsewhere = seen._held_elsewhere
@@ -116,8 +116,8 @@ def found(unit):
 
 def judge_by(monkeypatch, unit, **fields):
     """Judge the unit as if other things were around it."""
-    around = dataclasses.replace(seen.around(unit), **fields)
-    monkeypatch.setattr(seen, "around", lambda unit: around)
+    around = dataclasses.replace(seen.around(unit, ""), **fields)
+    monkeypatch.setattr(seen, "around", lambda unit, criu: around)
 
 
 def test_nothing_stands_in_the_way_of_a_plain_process(start, tmp_path):
@@ -401,7 +401,7 @@ def test_parents_are_not_known_before_psutil_is_installed(monkeypatch):
     monkeypatch.setattr(seen.os, "readlink", lambda path: "host")
     for there, parents in ((True, {7: 1, 8: 7}), (False, {})):
         monkeypatch.setattr(seen.processes, "HAS_PSUTIL", there)
-        assert seen.around(unit).parents == parents
+        assert seen.around(unit, "").parents == parents
 
 
 def test_a_socket_of_another_protocol_is_seen(start):

@@ -55,7 +55,7 @@ def unit(monkeypatch):
     def make(one):
         host = {kind: one.namespace(kind) for kind in ("pid", "net", "user", "mnt", "ipc")}
         around = seen.Around(one.pid, one.cgroup, {}, host, frozenset(["00:01"]))
-        monkeypatch.setattr(seen, "around", lambda unit: around)
+        monkeypatch.setattr(seen, "around", lambda unit, criu: around)
         return types.SimpleNamespace(
             name="a.service", main_pid=one.pid, main=one, own_mounts=False, cgroup=one.cgroup, processes=[one]
         )

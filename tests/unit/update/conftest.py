@@ -185,10 +185,11 @@ def node(tmp_path, monkeypatch):
             name=name, main_pid=pid, processes=processes, active=active, properties=properties, rss=found.rss
         )
 
-    def examine(unit, carried):
+    def examine(unit, carried, criu):
         found.note(f"examine {unit.name[0]}")
         blocker = Blocker("device-descriptor", "", "has a device open", "close it", unit.name)
-        return types.SimpleNamespace(blockers=[blocker] if unit.name in found.unfit else [], sockets=found.sockets)
+        blockers = [blocker] if unit.name in found.unfit else []
+        return types.SimpleNamespace(blockers=blockers, sockets=found.sockets, lock="nftables")
 
     def ask(processes):
         return {process.pid: {"landlock": 1} if found.sandboxed else {} for process in processes}
@@ -229,6 +230,7 @@ def node(tmp_path, monkeypatch):
         (checkpoints, "Unit", unit),
         (checkpoints.examination, "examine", examine),
         (checkpoints.seen, "links", lambda units: frozenset(unit.name for unit in units)),
+        (checkpoints.seen, "version", lambda: "4.2.1"),
         (checkpoints.inet_sockets, "of_processes", lambda several: found.sockets * len(several)),
         (fingerprint, "record", lambda trees, directory: found.note(f"fingerprint of {len(trees)} in {directory}")),
         (gate, "lost_state", lambda record: sorted(found.lost)),

@@ -55,6 +55,16 @@ def test_a_port_of_one_protocol_is_not_held_for_another():
     assert "elements = { 10.0.0.1 . 53 . 10.0.0.2 . 9 }" in rules(found)
 
 
+def test_packets_of_a_control_group_are_held_whatever_connection_they_belong_to():
+    text = network_lock.ruleset([], ["/system.slice/a@b\\x2dc.service"])
+    (rule,) = {line.strip() for line in text.splitlines() if line.endswith(" drop")}
+    assert rule == 'socket cgroupv2 level 2 "system.slice/a@b\\x2dc.service" drop'
+    # In both directions, and behind what CRIU itself sends.
+    assert text.count(rule) == 2
+    assert text.index("meta mark") < text.index(rule)
+    assert "cgroup" not in network_lock.held_ruleset([])
+
+
 def test_a_raw_socket_has_no_ports():
     assert drops([socket(("0.0.0.0", 1), protocol="raw6", listening=True)]) == []
 

@@ -82,9 +82,10 @@ def fit(monkeypatch):
     monkeypatch.setattr(preflight.criu_command, "version", lambda: parts.criu)
     monkeypatch.setattr(preflight.criu_command, "check", lambda: parts.said)
     monkeypatch.setattr(
-        preflight.examination, "examine", lambda unit, carried: Findings(blockers=parts.found.get(unit.name, []))
+        preflight.examination, "examine", lambda unit, carried, criu: Findings(blockers=parts.found.get(unit.name, []))
     )
     monkeypatch.setattr(preflight.criu_seen, "links", lambda units: frozenset())
+    monkeypatch.setattr(preflight.criu_seen, "version", lambda: parts.criu)
     monkeypatch.setattr(preflight.registry, "ENGINES", {"foam": parts.engine, "criu": parts.engine})
     monkeypatch.setattr(preflight.registry, "packages", lambda engine, kernels: parts.packages)
     monkeypatch.setattr(preflight.registry, "images_bytes", lambda engine, disk, rss, shmem: rss)

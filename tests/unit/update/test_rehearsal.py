@@ -119,8 +119,8 @@ def test_nothing_is_left_of_the_images(stage, tmp_path):
 
 def test_units_are_examined_with_those_that_travel_with_them(stage, monkeypatch):
     seen = []
-    found = types.SimpleNamespace(blockers=[], sockets=[])
-    monkeypatch.setattr(checkpoints.examination, "examine", lambda unit, carried: seen.append(carried) or found)
+    found = types.SimpleNamespace(blockers=[], sockets=[], lock="nftables")
+    monkeypatch.setattr(checkpoints.examination, "examine", lambda unit, carried, criu: seen.append(carried) or found)
     rehearsal.rehearse([A, B], 2.0)
     assert seen == [frozenset({A, B})] * 2
 
