@@ -75,3 +75,13 @@ def read_lines(path):
     """
     text = read_text(path, "")
     return text.split("\n") if text else []
+
+
+def each_line(path):
+    """Yield the lines of a file that may be long, as `read_lines` has them: a process may have a million mappings."""
+    try:
+        with open(path, encoding="utf-8", errors="replace", newline="\n") as stream:
+            for line in stream:
+                yield line.rstrip("\n")
+    except (FileNotFoundError, NotADirectoryError, ProcessLookupError):
+        return

@@ -15,8 +15,8 @@ import stat
 import time
 from dataclasses import dataclass
 
-from .._files import read_lines, read_text
-from .._system import descriptors, memory_paths, mountinfo, private_places, processes, sysv, unix_sockets
+from .._files import each_line, read_lines, read_text
+from .._system import descriptors, memory_paths, mountinfo, private_places, processes, smaps, sysv, unix_sockets
 from .._system.sockets import Tables
 from . import command
 
@@ -199,15 +199,15 @@ def process(one, mounts):
     :param mounts: what it has mounted (`view.Mounts`), if its unit has mounts of its own; else None.
     """
     # "um": registered with userfaultfd(2). CRIU leaves out the pages that have not come, and says nothing.
-    userfaultfd = re.search(r"^VmFlags:.* um\b", read_text(f"{one.path}/smaps", ""), re.MULTILINE)
+    userfaultfd = any(smaps.search(f"{one.path}/smaps", rb"^VmFlags:.* um\b"))
     return Process(
         pid=one.pid,
         namespaces={kind: one.namespace(kind) for kind in _ALL_NAMESPACES},
         tracer=one.status("TracerPid").lstrip("0"),
         cgroup=one.cgroup,
-        userfaultfd=bool(userfaultfd),
+        userfaultfd=userfaultfd,
         directory=_private_directory(one, mounts),
-        shared_code=_shared_code(read_lines(f"{one.path}/maps")),
+        shared_code=_shared_code(each_line(f"{one.path}/maps")),
         memory_policy=_memory_policy(one),
     )
 
@@ -215,7 +215,7 @@ def process(one, mounts):
 def _memory_policy(one):
     if read_text("/sys/devices/system/node/has_memory", "0").strip().isdigit():  # a single node
         return ""
-    rows = (row.split() for row in read_lines(f"{one.path}/numa_maps"))
+    rows = (row.split() for row in each_line(f"{one.path}/numa_maps"))
     return next((row[1] for row in rows if len(row) > 1 and row[1] != "default"), "")
 
 
@@ -243,7 +243,7 @@ def _is_lost(link, path, mounts):
 
 def mappings(one, mounts):
     """Each mapped file of a process, once. Parameters: see `process`."""
-    rows = [line.split(maxsplit=5) for line in read_lines(f"{one.path}/maps")]
+    rows = (line.split(maxsplit=5) for line in each_line(f"{one.path}/maps"))
     places = {tuple(row[3:6]): row[0] for row in rows if len(row) > 5}
     return [
         _mapping(path, device, f"{one.path}/map_files/{place}", mounts)

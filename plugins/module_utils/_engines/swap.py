@@ -11,7 +11,7 @@ import os
 
 from .._blocker import Blocked, about
 from .._errors import KupError
-from .._files import read_text
+from .._files import each_line, read_text
 from .._system import memory as node_memory
 from .._system import smaps
 from . import checks
@@ -79,7 +79,7 @@ def _read(process):
 def _pages(process):
     """Numbers of the virtual pages that are swapped out."""
     with open(f"{process.path}/pagemap", "rb", buffering=0) as pagemap:
-        for first, last, _kib in smaps.areas(read_text(f"{process.path}/smaps", ""), "Swap"):
+        for first, last, _kib in smaps.areas(each_line(f"{process.path}/smaps"), "Swap"):
             end = last // _PAGE
             for start in range(first // _PAGE, end, _CHUNK):
                 entries = os.pread(pagemap.fileno(), min(_CHUNK, end - start) * 8, start * 8)

@@ -14,7 +14,7 @@ import os
 import re
 from dataclasses import dataclass
 
-from .._files import read_lines, read_text
+from .._files import each_line, read_lines, read_text
 from .._system import filesystems, mountinfo, private_places
 
 # They come with the kernel, or hold files in memory.
@@ -132,7 +132,7 @@ def _numbers(process):
     """Numbers of the mounts that a process uses."""
     links = [f"{process.path}/{name}" for name in ("cwd", "root", "exe")]
     places = {}
-    for line in read_lines(f"{process.path}/maps"):
+    for line in each_line(f"{process.path}/maps"):
         fields = line.split(maxsplit=5)
         if len(fields) > 5 and fields[4] != "0":
             places.setdefault((fields[3], fields[4]), fields[0])

@@ -21,8 +21,8 @@ import stat
 from dataclasses import dataclass, field
 
 from .._errors import KupError
-from .._files import read_lines, read_text
-from .._system import mountinfo, private_places, processes, unix_sockets
+from .._files import read_lines
+from .._system import mountinfo, private_places, processes, smaps, unix_sockets
 from .._system.memory_paths import BASES, base_of, top_of, travels
 from .._system.units import show
 from . import plan, private_files, tmpfiles, trees
@@ -38,7 +38,7 @@ _PID_FILE_BYTES = 32
 _DEPTH = 2
 _LINKS_MAX = 40
 # proc_pid_maps(5)
-_MAPPED = re.compile(r"^\S+ \S+ \S+ \S+ [1-9]\d* +(/(?:run|dev/shm|tmp)/.*)$", re.MULTILINE)
+_MAPPED = rb"^\S+ \S+ \S+ \S+ [1-9]\d* +(/(?:run|dev/shm|tmp)/.*)$"
 # proc_pid_fdinfo(5)
 _WATCH = re.compile(r"inotify wd:\S+ ino:([0-9a-f]+) sdev:([0-9a-f]+) ")
 
@@ -75,9 +75,9 @@ def find(unit, mapped=True):
     :param mapped: look at mappings, too, which takes time.
     """
     found, sockets = _begin(unit), unix_sockets.table()
-    watched = set()
+    watched, known = set(), set()
     for process in unit.processes:
-        _of_process(process, sockets, found, mapped)
+        _of_process(process, sockets, found, mapped, known)
         watched |= _watched(process)
     for path in _with_inodes(watched):
         found.add(path)
@@ -128,8 +128,9 @@ class RunFiles:
         memory, steps, kept, taken, room = _Memory(), [], {}, set(), _Room()
         for unit, use in self._uses:
             # What has been opened since. A mapping of a closed file is not looked for again.
+            known = set()
             for process in processes.in_cgroup(unit.cgroup):
-                _of_process(process, {}, use, mapped=False)
+                _of_process(process, {}, use, False, known)
             late = memory.mounts(use, unit.own_mounts)
             steps += [plan.step("mount", unit.name, words, required) for words, required in late]
             for top in sorted(memory.tops(use) - taken):
@@ -175,7 +176,8 @@ def _on_disk(tops):
             yield top, os.stat(top, follow_symlinks=False)
 
 
-def _of_process(process, sockets, found, mapped):
+def _of_process(process, sockets, found, mapped, known):
+    """Note what a process uses; ``known``: paths that others of its unit use as well, which are looked up once."""
     paths = [_link(f"{process.path}/cwd"), _link(f"{process.path}/root")]
     for _number, target in process.descriptors():
         if target.startswith("socket:["):
@@ -187,8 +189,9 @@ def _of_process(process, sockets, found, mapped):
     if mapped:
         paths += _mapped_paths(process)
     for path in paths:
-        if not path.startswith("/"):
+        if not path.startswith("/") or path in known:
             continue
+        known.add(path)
         # CRIU makes a deleted file anew, in its directory.
         deleted = path.endswith(" (deleted)")
         found.add(os.path.dirname(path) if deleted else path)
@@ -228,8 +231,8 @@ def _with_inodes(wanted):
 
 def _mapped_paths(process):
     # There may be very many.
-    found = set(_MAPPED.findall(read_text(f"{process.path}/maps", "")))
-    return {path.replace("\\012", "\n") for path in found}
+    found = {match.group(1) for match in smaps.search(f"{process.path}/maps", _MAPPED)}
+    return {os.fsdecode(path).replace("\\012", "\n") for path in found}
 
 
 def _of_definition(name, found):

@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import re
 
-from .._files import make_directory, read_text, write_file
+from .._files import each_line, make_directory, read_text, write_file
 from .._paths import RUN
 from .._run import run
 from . import smaps
@@ -34,7 +34,7 @@ def suspend(processes):
     """Split the huge pages of ``processes`` and make no new ones; returns the KiB that were in huge pages."""
     ranges, found = [], 0
     for process in processes:
-        for start, end, kib in smaps.areas(read_text(f"{process.path}/smaps", ""), "AnonHugePages"):
+        for start, end, kib in smaps.areas(each_line(f"{process.path}/smaps"), "AnonHugePages"):
             ranges.append(f"{process.pid},{start:#x},{end:#x}")
             found += kib
     setting = re.search(r"\[(\w+)\]", read_text(_ENABLED, ""))

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from dataclasses import dataclass
 
@@ -33,8 +34,14 @@ class Row:
 def of(process):
     """Each `Row` of what a process sees, those above others after them; ``process`` is its directory in /proc."""
     found = []
+    try:
+        rows = read_lines(f"{process}/mountinfo")
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+        rows = []  # it has ended, and nobody has waited for it
     # The kernel escapes blanks and newlines of names, and no other white space. Before the dash are six words or more.
-    for row in read_lines(f"{process}/mountinfo"):
+    for row in rows:
         before, _dash, after = row.partition(" - ")
         words, last = before.split(" "), after.split(" ")
         if len(words) > 5 and len(last) > 2:

@@ -8,13 +8,30 @@ from __future__ import annotations
 
 import re
 
+_BLOCK = 1 << 20  # bytes
 _AREA = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) ")
 
 
-def areas(text, field):
+def search(path, pattern):
+    """Yield each match of a ``pattern`` (bytes, within a line) in the file of a process, which is not held in memory as a whole.
+
+    Of a million areas it has 700 MB.
+    """
+    compiled, rest = re.compile(pattern, re.MULTILINE), b""
+    try:
+        with open(path, "rb") as stream:
+            while block := stream.read(_BLOCK):
+                whole, newline, rest = (rest + block).rpartition(b"\n")
+                yield from compiled.finditer(whole + newline)
+    except (FileNotFoundError, NotADirectoryError, ProcessLookupError):
+        return
+    yield from compiled.finditer(rest)
+
+
+def areas(lines, field):
     """(start, end, KiB) of each area of which ``field`` is more than none, such as ``Swap`` or ``AnonHugePages``."""
     area = None
-    for line in text.split("\n"):
+    for line in lines:
         head = _AREA.match(line)
         if head:
             area = int(head.group(1), 16), int(head.group(2), 16)

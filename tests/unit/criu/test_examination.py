@@ -317,10 +317,11 @@ def test_a_directory_and_a_program_that_others_do_not_see_by_their_path(start, m
     monkeypatch.setattr(
         seen.os, "readlink", lambda path, real=os.readlink: real(path).replace(f"{tmp_path}/its ", f"{tmp_path}/")
     )
-    read = seen.read_lines
-    monkeypatch.setattr(
-        seen, "read_lines", lambda path: [row.replace(f"{tmp_path}/its ", f"{tmp_path}/") for row in read(path)]
-    )
+    for name in ("read_lines", "each_line"):
+        read = getattr(seen, name)
+        monkeypatch.setattr(
+            seen, name, lambda path, read=read: [row.replace(f"{tmp_path}/its ", f"{tmp_path}/") for row in read(path)]
+        )
     assert ("private-directory", f"its working directory {tmp_path}/place") in found(unit)
     assert "private-mapping" not in dict(found(unit))
     # A unit with mounts of its own gets them again; what is on a disk is there then.
@@ -355,11 +356,11 @@ def test_a_view_of_its_own_is_judged(start, monkeypatch):
     assert found(unit) == [("mount-namespace-owner", "its mount namespace")]
 
 
-def test_memory_that_is_still_to_come_is_seen(start, monkeypatch):
+def test_memory_that_is_still_to_come_is_seen(start, monkeypatch, tmp_path):
     unit = start()
-    read = seen.read_text
-    smaps = "7f00-7f01 rw-p 0 00:00 0\nVmFlags: rd wr mr mw me ac um sd \n"
-    monkeypatch.setattr(seen, "read_text", lambda path, *rest: smaps if path.endswith("/smaps") else read(path, *rest))
+    (tmp_path / "smaps").write_text("7f00-7f01 rw-p 0 00:00 0\nVmFlags: rd wr mr mw me ac um sd \n")
+    search = seen.smaps.search
+    monkeypatch.setattr(seen.smaps, "search", lambda path, pattern: search(tmp_path / "smaps", pattern))
     assert found(unit) == [("pending-memory", "its memory")]
 
 

@@ -102,7 +102,7 @@ def proc(tmp_path, monkeypatch):
         (tmp_path / "file").write_bytes(b"\n".join(lines) + b"\n")
         text = _files.read_text(str(tmp_path / "file"))
         for module in (seen, examination, mountinfo, sockets, processes, command):
-            for name, value in (("read_text", text), ("read_lines", text.split("\n"))):
+            for name, value in (("read_text", text), ("read_lines", text.split("\n")), ("each_line", text.split("\n"))):
                 if hasattr(module, name):
                     monkeypatch.setattr(module, name, lambda path, *rest, value=value: value)
         return text

@@ -1,5 +1,7 @@
 """Mounts as the kernel lists them."""
 
+import os
+
 import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils._system import mountinfo
@@ -27,3 +29,14 @@ def test_what_is_no_row_is_left_out(tmp_path):
     )
     assert mountinfo.of(str(tmp_path)) == []
     assert {row.place for row in mountinfo.of("/proc/self")} > {"/", "/proc"}
+
+
+def test_a_process_that_nobody_has_waited_for_has_none():
+    pid = os.fork()
+    if not pid:
+        os._exit(0)
+    try:
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        assert mountinfo.of(f"/proc/{pid}") == []
+    finally:
+        os.waitpid(pid, 0)

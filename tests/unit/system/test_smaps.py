@@ -12,4 +12,19 @@ AnonHugePages:         0 kB
 
 
 def test_only_areas_with_huge_pages_are_split():
-    assert list(smaps.areas(SMAPS, "AnonHugePages")) == [(0x7F0000000000, 0x7F0000400000, 2048)]
+    assert list(smaps.areas(SMAPS.split("\n"), "AnonHugePages")) == [(0x7F0000000000, 0x7F0000400000, 2048)]
+
+
+def test_a_long_file_is_searched_piece_by_piece(tmp_path, monkeypatch):
+    """Wherever the pieces end, each line is seen once and whole."""
+    path = tmp_path / "smaps"
+    path.write_bytes(
+        b"".join(b"%x rw-p\nVmFlags: rd wr%s\n" % (number, b" um" * (number % 3 == 0)) for number in range(50))
+    )
+    for size in (1, 7, 64, 1 << 20):
+        monkeypatch.setattr(smaps, "_BLOCK", size)
+        assert len(list(smaps.search(path, rb"^VmFlags:.* um\b"))) == 17
+
+
+def test_a_process_that_has_ended_has_no_areas(tmp_path):
+    assert list(smaps.search(tmp_path / "none", rb"um")) == []
