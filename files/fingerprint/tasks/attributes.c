@@ -87,7 +87,7 @@ static int ask(struct injection *injection, const struct attribute *attribute, F
 	return 0;
 }
 
-static int ask_process(pid_t process, FILE *into)
+static int ask_process(struct landlock *landlock, pid_t process, FILE *into)
 {
 	struct injection injection;
 	int result = 0;
@@ -98,22 +98,35 @@ static int ask_process(pid_t process, FILE *into)
 		if (attributes[i].get)
 			result = ask(&injection, &attributes[i], into);
 	if (!result)
-		result = landlock_ask(&injection, into);
+		result = landlock_ask(landlock, &injection, into);
 	if (inject_end(&injection))
 		result = -1;
 	return result;
 }
 
-int attributes_ask(int count, char **processes, FILE *into)
+static int ask_processes(struct landlock *landlock, int count, char **processes, FILE *into)
 {
 	uint64_t process;
 
 	for (int i = 0; i < count; i++) {
 		if (parse_number(processes[i], INT_MAX, &process) || !process)
 			return fail("'%s' is no process id.", processes[i]);
-		if (ask_process((pid_t)process, into) && !has_ended((pid_t)process))
+		if (ask_process(landlock, (pid_t)process, into) && !has_ended((pid_t)process))
 			return -1;
 	}
+	return 0;
+}
+
+int attributes_ask(int count, char **processes, FILE *into)
+{
+	struct landlock landlock;
+	int result;
+
+	landlock_begin(&landlock);
+	result = ask_processes(&landlock, count, processes, into);
+	landlock_end(&landlock);
+	if (result)
+		return -1;
 	return fflush(into) ? fail("The answers cannot be written: %s.", strerror(errno)) : 0;
 }
 

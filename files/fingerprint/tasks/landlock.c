@@ -69,14 +69,13 @@ static void stand_still(int ready, unsigned int user, unsigned int group)
 		pause();
 }
 
-static pid_t start_probe(pid_t thread)
+static pid_t start_probe(unsigned int user, unsigned int group)
 {
-	unsigned int user, group;
 	int ready[2];
 	char byte;
 	pid_t probe;
 
-	if (read_ids(thread, &user, &group) || pipe2(ready, O_CLOEXEC))
+	if (pipe2(ready, O_CLOEXEC))
 		return -1;
 	probe = fork();
 	if (!probe)
@@ -90,21 +89,47 @@ static pid_t start_probe(pid_t thread)
 	return probe;
 }
 
-int landlock_ask(struct injection *injection, FILE *into)
+void landlock_begin(struct landlock *landlock)
 {
-	pid_t probe;
+	*landlock = (struct landlock){ .is_active = is_active() };
+}
+
+void landlock_end(struct landlock *landlock)
+{
+	if (landlock->probe <= 0)
+		return;
+	kill(landlock->probe, SIGKILL);
+	waitpid(landlock->probe, NULL, 0);
+	landlock->probe = 0;
+}
+
+/* What the thread is to look at: the one of the thread before, where that had the same ids. */
+static int need_probe(struct landlock *landlock, pid_t thread)
+{
+	unsigned int user, group;
+
+	if (read_ids(thread, &user, &group))
+		return -1;
+	if (landlock->probe > 0 && landlock->user == user && landlock->group == group)
+		return 0;
+	landlock_end(landlock);
+	landlock->user = user;
+	landlock->group = group;
+	landlock->probe = start_probe(user, group);
+	return landlock->probe < 0 ? -1 : 0;
+}
+
+int landlock_ask(struct landlock *landlock, struct injection *injection, FILE *into)
+{
 	int64_t said;
 	int result;
 
-	if (!is_active() || is_confined(injection->thread))
+	if (!landlock->is_active || is_confined(injection->thread))
 		return 0;
-	probe = start_probe(injection->thread);
-	if (probe < 0)
+	if (need_probe(landlock, injection->thread))
 		return fail("Thread %d cannot be asked for Landlock: %s.", injection->thread, strerror(errno));
-	result = inject_call(injection, SYS_kcmp, (const uint64_t[5]){ (uint64_t)injection->thread, (uint64_t)probe, KCMP_VM },
-			     &said);
-	kill(probe, SIGKILL);
-	waitpid(probe, NULL, 0);
+	result = inject_call(injection, SYS_kcmp,
+			     (const uint64_t[5]){ (uint64_t)injection->thread, (uint64_t)landlock->probe, KCMP_VM }, &said);
 	if (!result && said == -EPERM)
 		fprintf(into, "%d landlock 1\n", injection->thread);
 	return result;

@@ -191,6 +191,24 @@ def landlock():
     return ctypes.CDLL(None).syscall(444, None, ctypes.c_size_t(0), 1) > 0
 
 
+# In a pid namespace, whose last number tells how many processes there have been.
+MANY = """
+import subprocess, sys
+targets = [subprocess.Popen(["sleep", "60"]) for _number in range(5)]
+last = lambda: int(open("/proc/sys/kernel/ns_last_pid").read())
+before = last()
+subprocess.run([sys.argv[1], "ask", *(str(target.pid) for target in targets)], check=True)
+print(last() - before)
+"""
+
+
+def test_many_processes_of_one_user_are_asked_with_one_helper():
+    words = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "/usr/bin/python3", "-c", MANY, PROGRAM]
+    # The search for leaks takes a process, too.
+    environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}
+    assert int(subprocess.run(words, check=True, stdout=subprocess.PIPE, env=environment).stdout) <= 2
+
+
 def test_what_is_set_from_outside():
     target = Target(
         WAIT

@@ -50,10 +50,9 @@ static void apply_fork(struct server *server, const struct task *parent)
 	regions_copy(&task->regions, &parent->regions);
 }
 
-static int apply_event(struct server *server, const struct slot *slot)
+static int apply_event(struct server *server, const struct slot *slot, struct task *task)
 {
 	const struct uffd_msg *event = &slot->event;
-	struct task *task = server_task(server, slot->task);
 
 	if (!task)
 		return fail("the journal %s has an event of task %u, which is none of those before it", server->options->journal,
@@ -79,7 +78,10 @@ static int apply_event(struct server *server, const struct slot *slot)
 
 int apply_slot(struct server *server, const struct slot *slot)
 {
-	struct task *task = server_task(server, slot->task);
+	/* Of the other kinds, the number means nothing. */
+	struct task *task = slot->kind == SLOT_EVENT || slot->kind == SLOT_DONE || slot->kind == SLOT_SETTLED ?
+				    server_task(server, slot->task) :
+				    NULL;
 
 	if (server->task_count >= TASKS_MAX || server->next_number == UINT32_MAX)
 		return fail("task %u has come, and %u others are there, expected less than %d", server->next_number,
@@ -90,7 +92,7 @@ int apply_slot(struct server *server, const struct slot *slot)
 	case SLOT_DESCRIPTOR:
 		return apply_descriptor(server);
 	case SLOT_EVENT:
-		return apply_event(server, slot);
+		return apply_event(server, slot, task);
 	case SLOT_DONE:
 		if (task)
 			task->done = true;

@@ -17,6 +17,20 @@ static void insert_at(struct region_list *list, size_t index, struct region regi
 	list->count++;
 }
 
+/* Many regions that belong between the same two: the rest of the list is moved once. */
+static void insert_all(struct region_list *list, size_t index, const struct region_list *more)
+{
+	if (!more->count)
+		return;
+	if (list->count + more->count > list->room) {
+		list->room = 2 * (list->count + more->count);
+		list->list = take_more(list->list, list->room, sizeof(*list->list));
+	}
+	memmove(list->list + index + more->count, list->list + index, (list->count - index) * sizeof(*list->list));
+	memcpy(list->list + index, more->list, more->count * sizeof(*list->list));
+	list->count += more->count;
+}
+
 static void erase(struct region_list *list, size_t from, size_t to)
 {
 	if (from == to)
@@ -153,17 +167,40 @@ struct region *regions_find(struct regions *regions, uint64_t address)
 	return index < regions->now.count && regions->now.list[index].start <= address ? &regions->now.list[index] : NULL;
 }
 
+static bool has_bit(const struct region *region, uint64_t bit)
+{
+	return has_content(region) && bit >= region->bit && bit - region->bit < region->pages;
+}
+
+/* Where the region with this bit is if the bits ascend with the addresses, as they do until memory is moved. */
+static size_t presumed_place(const struct region_list *list, uint64_t bit)
+{
+	size_t low = 0, high = list->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct region *region = &list->list[middle];
+
+		if (region->bit + (has_content(region) ? region->pages : 0) > bit)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
 bool regions_find_bit(const struct regions *regions, uint64_t bit, uint64_t *address)
 {
-	for (size_t i = 0; i < regions->now.count; i++) {
-		const struct region *region = &regions->now.list[i];
+	const struct region_list *now = &regions->now;
+	size_t place = presumed_place(now, bit);
 
-		if (region->source != SOURCE_ZEROS && bit >= region->bit && bit - region->bit < region->pages) {
-			*address = region->start + (bit - region->bit) * PAGE_SIZE;
-			return true;
-		}
-	}
-	return false;
+	if (place == now->count || !has_bit(&now->list[place], bit))
+		for (place = 0; place < now->count && !has_bit(&now->list[place], bit);)
+			place++;
+	if (place == now->count)
+		return false;
+	*address = now->list[place].start + (bit - now->list[place].bit) * PAGE_SIZE;
+	return true;
 }
 
 bool regions_installed(const struct regions *regions, uint64_t bit)
@@ -376,10 +413,11 @@ void regions_move(struct regions *regions, uint64_t from, uint64_t to, uint64_t 
 	/* With MREMAP_DONTUNMAP no unmap event follows, and the entry is left until all is settled. */
 	insert_at(&regions->moved_away, regions->moved_away.count, (struct region){ .start = from, .pages = size / PAGE_SIZE });
 	cut_out(&regions->now, to, to + size, &regions->shadow);
-	for (size_t i = 0; i < taken.count; i++) {
+	if (taken.count)
+		qsort(taken.list, taken.count, sizeof(*taken.list), by_start);
+	for (size_t i = 0; i < taken.count; i++)
 		taken.list[i].start += to - from;
-		insert_at(&regions->now, first_behind(&regions->now, taken.list[i].start), taken.list[i]);
-	}
+	insert_all(&regions->now, first_behind(&regions->now, to), &taken);
 	free(taken.list);
 }
 
