@@ -12,6 +12,8 @@ from .._criu.command import numbers
 #: File systems on which files with offsets up to 2^43 and large holes were tried.
 FILE_SYSTEMS = ("ext4", "xfs")
 _OLDEST = (6, 1)
+#: Locked memory that is copied while a unit is frozen, bytes: about as much as a disk takes in a second.
+LOCKED_MAX = 256 << 20
 
 
 @check
@@ -134,6 +136,17 @@ def swapped_out(swapped, room, limit, late):
             "",
             f"has {swapped >> 20} MiB swapped out, which have to come in, but {limit} has room for {max(room, 0) >> 20} MiB",
             "make room there, or use the engine foam",
+        )
+
+
+@check
+def locked_memory(locked):
+    """With ppp: a unit has much locked memory (mlock(2)), which cannot stay in its frames and is copied while the unit is frozen."""
+    if locked > LOCKED_MAX:
+        yield (
+            "its locked memory",
+            f"has {locked >> 20} MiB, expected at most {LOCKED_MAX >> 20} MiB, because it is copied while the unit is frozen",
+            "let the unit do without mlock(2), or use the engine foam",
         )
 
 

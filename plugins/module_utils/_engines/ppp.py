@@ -69,6 +69,8 @@ class Ppp(Engine):
         texts = {unit.name: unit.definition(), **unit.slices()}
         limits = [(where, setting) for where, text in texts.items() for setting in _RELATIVE.findall(text)]
         found = checks.relative_memory_limit(limits) + checks.mapped_run_file(run_files.mapped(unit))
+        # What is locked need not be there (MLOCK_ONFAULT).
+        found += checks.locked_memory(sum(min(each.size("VmLck"), each.size("VmRSS")) for each in unit.processes))
         return about(found, unit=unit.name) + swap.blockers(unit)
 
     def packages(self, kernels):

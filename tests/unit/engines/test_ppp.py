@@ -65,6 +65,18 @@ def test_limits_that_are_a_share_of_the_memory_are_refused(monkeypatch):
     ]
 
 
+@pytest.mark.parametrize(("locked", "resident", "refused"), [(300, 400, True), (100, 400, False), (4096, 100, False)])
+def test_locked_memory_is_counted_as_far_as_it_is_there(monkeypatch, locked, resident, refused):
+    monkeypatch.setattr(ppp.swap, "blockers", lambda unit: [])
+    monkeypatch.setattr(ppp.run_files, "mapped", lambda unit: [])
+    sizes = {"VmLck": locked << 19, "VmRSS": resident << 19}
+    # Two processes with half of it each.
+    unit = types.SimpleNamespace(
+        name="a.service", processes=[types.SimpleNamespace(size=sizes.get)] * 2, definition=lambda: "", slices=dict
+    )
+    assert [blocker.code for blocker in ENGINE.unit_blockers(unit)] == ["locked-memory"] * refused
+
+
 def test_swapped_pages_without_room_are_refused(monkeypatch):
     monkeypatch.setattr(ppp.swap, "blockers", lambda unit: [f"No room for {unit.name}."])
     unit = types.SimpleNamespace(name="a.service", processes=[], own_mounts=False, definition=lambda: "", slices=dict)
