@@ -375,7 +375,7 @@ def test_memory_that_is_still_to_come_is_seen(start, monkeypatch, tmp_path):
 def test_a_memory_policy_is_seen_where_memory_has_several_nodes(start, monkeypatch, nodes, second, seen_as):
     unit = start()
     texts = {"/has_memory": nodes, "/numa_maps": f"7f00 default heap anon=1 N0=1\n7f01 {second}\n"}
-    for name in ("read_text", "read_lines"):
+    for name in ("read_text", "each_line"):
         read = getattr(seen, name)
 
         def fake(path, *rest, read=read, name=name):

@@ -127,7 +127,7 @@ def test_rows_of_mappings_and_locks_may_have_any_text(proc):
     proc(rows(b"7f00-7f01 rw-p 00000000 00:1c 7                      /", b"", b"\n"))
     assert {mapping.device for mapping in seen.mappings(one, False)} == {"00:1c"}
     text = proc(rows(b"7f0000-7f1000 rw-p 00000000 00:1c 7    /", b"\nSwap:   4 kB", b"\n"))
-    assert set(smaps.areas(text, "Swap")) == {(0x7F0000, 0x7F1000, 4)}
+    assert set(smaps.areas(text.split("\n"), "Swap")) == {(0x7F0000, 0x7F1000, 4)}
     proc(
         [
             b"1: POSIX  ADVISORY  WRITE 123 fe:01:42 0 EOF",

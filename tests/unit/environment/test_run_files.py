@@ -269,3 +269,13 @@ def test_which_bases_are_in_memory(monkeypatch, rows, memory, mounts):
     # A unit with mounts of its own sees all of them, whatever it uses.
     assert list(found.mounts(run_files.Use(), True)) == [(words, False) for words, _required in mounts]
     assert list(found.mounts(run_files.Use(), False)) == []
+
+
+def test_what_many_processes_use_is_looked_up_once(monkeypatch):
+    counts, known, use = [0], set(), run_files.Use()
+    monkeypatch.setattr(run_files, "_resolve", lambda path: counts.append(counts[-1] + 1) or (path, []))
+    run_files._of_process(Process(os.getpid()), {}, use, False, known)
+    of_one = counts[-1]
+    for _number in range(20):
+        run_files._of_process(Process(os.getpid()), {}, use, False, known)
+    assert counts[-1] == of_one > 0
