@@ -16,7 +16,7 @@ import collections
 import os
 from dataclasses import dataclass
 
-from .._files import read_lines
+from .._files import each_line
 from .._system import mountinfo, processes, sysv
 
 #: The first words of a dump's command line.
@@ -157,5 +157,5 @@ def _shared(one):
 
 
 def _rows(one):
-    rows = (row.split(maxsplit=5) for row in read_lines(f"{one.path}/maps"))
+    rows = (row.split(maxsplit=5) for row in each_line(f"{one.path}/maps"))
     return (row for row in rows if len(row) > 5)

@@ -6,7 +6,9 @@ import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils._criu import command, connection_lock
 
-FINDINGS = types.SimpleNamespace(journal={}, external_files={}, file_locks=False, lock=connection_lock.NONE)
+FINDINGS = types.SimpleNamespace(
+    journal={}, external_files={}, file_locks=False, segments=False, lock=connection_lock.NONE
+)
 PROGRAM = types.SimpleNamespace(words=["criu"], options=[], hook="/hook")
 
 

@@ -495,7 +495,7 @@ def semaphores(start):
 
 def test_semaphores_of_the_unit_are_seen(start, semaphores):
     unit = semaphores("sem:")
-    host = seen.around(unit).namespaces["ipc"]
+    host = seen.around(unit, "").namespaces["ipc"]
     assert [(each.kind, each.number) for each in seen.ipc_objects(unit, host)] == [("sem", start.said)]
     assert found(unit) == []
     assert found(start()) == []
