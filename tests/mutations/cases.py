@@ -829,7 +829,7 @@ CASES = (
     Mutation(
         "plugins/module_utils/_update/checkpoints.py",
         "applications are frozen without a network lock",
-        "    network_lock.apply(network_lock.ruleset([socket for each in checkpoints for socket in each.findings.sockets]))\n",
+        "    network_lock.apply(network_lock.ruleset(sockets, cgroups))\n",
         "",
     ),
     Mutation(

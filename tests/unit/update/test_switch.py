@@ -63,7 +63,7 @@ def test_watchdogs_are_extended_before_criu_holds_a_unit_and_once_more_after_the
 
 
 # 64 GiB, at the pace of a slow disk, are 2048 s with a factor of two; two units share the disk.
-@pytest.mark.parametrize(("rss", "limits"), [(1 << 20, ("120", "600")), (64 << 30, ("4096", "4096"))])
+@pytest.mark.parametrize(("rss", "limits"), [(1 << 20, ("120", "600")), (64 << 30, ("4097", "4096"))])
 def test_the_next_boot_has_the_time_that_the_memory_needs(node, record, rss, limits):
     node.rss = rss
     depart(node, record)
