@@ -45,7 +45,9 @@ struct page {
 #define GFP_KERNEL 0
 
 /* The machine: frames from 0 on, all of them memory. */
+#ifndef FRAMES
 #define FRAMES 8192ul
+#endif
 extern struct page frames[FRAMES];
 extern char *memory;
 
@@ -88,9 +90,17 @@ static inline int page_count(const struct page *page)
 void free_one_page(struct page *page);
 #define __free_page(page) free_one_page(page)
 
+#ifndef MAX_ORDER_NR_PAGES
 #define MAX_ORDER_NR_PAGES 8ul
+#endif
 #define ilog2(number) (63 - __builtin_clzl(number))
 #define min(a, b) ((a) < (b) ? (a) : (b))
+#define swap(a, b)                   \
+	do {                         \
+		typeof(a) one = (a); \
+		(a) = (b);           \
+		(b) = one;           \
+	} while (0)
 
 enum { REGION_INTERSECTS, REGION_MIXED };
 enum { IORESOURCE_SYSTEM_RAM, IORES_DESC_NONE };
@@ -113,15 +123,59 @@ static inline void *kvmalloc_array(size_t number, size_t size, int flags)
 	return number > FRAMES * 2 ? NULL : malloc(number * size);
 }
 
+static inline void *kvcalloc(size_t number, size_t size, int flags)
+{
+	(void)flags;
+	return calloc(number, size);
+}
+
+#define BITS_PER_LONG 64
+#define BITS_TO_LONGS(number) DIV_ROUND_UP(number, BITS_PER_LONG)
+#define BIT_WORD(bit) ((bit) / BITS_PER_LONG)
+#define U64_MAX UINT64_MAX
+
+static inline void bitmap_set(unsigned long *map, unsigned int start, unsigned int number)
+{
+	for (unsigned int i = start; i < start + number; i++)
+		map[i / BITS_PER_LONG] |= 1ul << i % BITS_PER_LONG;
+}
+
+static inline unsigned long find_next_zero_bit(const unsigned long *map, unsigned long size, unsigned long at)
+{
+	while (at < size && map[at / BITS_PER_LONG] >> at % BITS_PER_LONG & 1)
+		at++;
+	return at;
+}
+
 static inline void kvfree(void *memory_of_it)
 {
 	free(memory_of_it);
 }
 
+#ifndef SORT
+#define SORT qsort
+#endif
+
 static inline void sort(void *base, size_t number, size_t size, int (*compare)(const void *, const void *), void *swap)
 {
 	(void)swap;
-	qsort(base, number, size, compare);
+	SORT(base, number, size, compare);
+}
+
+struct mutex {
+	int held;
+};
+
+#define DEFINE_MUTEX(name) struct mutex name
+
+static inline void mutex_lock(struct mutex *mutex)
+{
+	mutex->held++;
+}
+
+static inline void mutex_unlock(struct mutex *mutex)
+{
+	mutex->held--;
 }
 
 struct xxh64_state {
