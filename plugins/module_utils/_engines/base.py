@@ -116,8 +116,8 @@ class Checkpoint(abc.ABC):
         self.unit, self.directory, self.settings = unit, directory, settings
         #: `examination.Findings` of the last examination.
         self.findings = None
-        #: What the processes have told of themselves before the freeze (`_environment.attributes.ask`).
-        self.attributes = {}
+        #: What the processes have told of themselves before the freeze (`_environment.attributes.ask`); None: they were not asked.
+        self.attributes = None
         #: Whether TCP connections live on after the restore; otherwise the restore closes them.
         self.keeps_connections = True
 

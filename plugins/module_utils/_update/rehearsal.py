@@ -107,7 +107,9 @@ def _dump(checkpoint):
         except Blocked:
             raise
         except KupError as error:
-            return _Failure(str(error), complete or checkpoint.refused)
+            # A process that cannot be asked, because another traces it, cannot be dumped either.
+            refused = complete or checkpoint.refused or checkpoint.attributes is None
+            return _Failure(str(error), refused)
     return None
 
 

@@ -32,7 +32,7 @@ def stage(node, record, monkeypatch, tmp_path):
 
         def __init__(self, unit, directory, settings, limit):
             self.unit, self.directory, self.settings, self.limit = unit, directory, settings, limit
-            self.findings, self.frozen = None, 0.0
+            self.findings, self.frozen, self.attributes = None, 0.0, None
 
         def freeze_forecast(self):
             return found.memory
@@ -147,6 +147,22 @@ def test_what_cannot_be_recorded_in_the_freeze_is_refused_as_well(stage, monkeyp
     monkeypatch.setattr(fingerprint, "record", record)
     assert rehearsal.rehearse([A], 2.0)[A]["verdict"] == "refused"
     assert stage.node.in_order("resume a", "release packets")
+
+
+def test_a_unit_that_cannot_be_asked_is_refused_and_the_others_are_rehearsed(stage, monkeypatch):
+    answers = iter([KupError("Thread 100 cannot be traced."), {}])
+
+    def ask(processes):
+        answer = next(answers)
+        if answer:
+            raise answer
+        return answer
+
+    monkeypatch.setattr(checkpoints.attributes, "ask", ask)
+    results = rehearsal.rehearse([A, B], 2.0)
+    assert [result["verdict"] for result in results.values()] == ["refused", "passed"]
+    assert results[A]["sentence"] == "Thread 100 cannot be traced."
+    assert not {"start a", "freeze a"} & set(stage.node.events)
 
 
 @pytest.mark.parametrize("is_now", [[], ["killed"]])
