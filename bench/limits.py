@@ -233,7 +233,7 @@ def measure_runs(number, turns):
     first = [
         word for name in ("bench/runs.h", "tests/kmod/check/linux/mm.h") for word in ("-include", str(REPO / name))
     ]
-    sources = [HERE / "runs.c", *(REPO / "files/kmod" / name for name in ("layout.c", "check.c"))]
+    sources = [HERE / "runs.c", *(REPO / "files/kmod" / name for name in ("layout.c", "check.c", "find.c"))]
     subprocess.run(["gcc", "-O2", "-D__KERNEL__", *first, *headers, "-o", program, *sources], check=True)
     said = [
         json.loads(
@@ -245,6 +245,7 @@ def measure_runs(number, turns):
     for name, when, title in (
         ("layout", "held", "lay the table out"),
         ("check", "restore", "check the table"),
+        ("bind", "restore", "find each process's frames"),
     ):
         clock.note(when, title, [each[name] for each in said])
     return clock.found

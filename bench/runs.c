@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * runs RUNS TASKS: what the kernel module does with so many runs of frames of TASKS processes, on a memory of its own
- * (tests/kmod/check/linux), in seconds of processor time: the layout of the table in the freeze, and the check of it in the next boot. Each run has one frame, and they come in no order, as from an allocator after weeks.
+ * runs RUNS TASKS: what the kernel module does with so many runs of frames, on a memory of its own (tests/kmod/check/linux), in seconds of
+ * processor time: the layout of the table in the freeze; the check of it, and where each of TASKS processes begins in the list of owners,
+ * in the next boot. Each run has one frame, and they come in no order, as from an allocator after weeks.
  */
 #include <stdio.h>
 #include <sys/mman.h>
@@ -92,7 +93,8 @@ int main(int argc, char **argv)
 {
 	struct kup_session session = { .state = KUP_PPP_RECORDING }, next = { 0 };
 	u64 runs = argc > 2 ? strtoull(argv[1], NULL, 10) : 0, tasks = argc > 2 ? strtoull(argv[2], NULL, 10) : 0;
-	double begun, laid_out, checked;
+	double begun, laid_out, checked, found;
+	struct kup_place place;
 	const char *reason;
 
 	must(runs && tasks && runs < FRAMES / 3, "expected the numbers of runs and of tasks");
@@ -105,14 +107,19 @@ int main(int argc, char **argv)
 	record(&session, runs, tasks);
 	begun = now();
 	must(!kup_layout(&session), "no layout");
-	laid_out = now() - begun;
+	laid_out = now();
 	for (u64 i = 0; i < FRAMES; i++)
 		frames[i] = (struct page){ .is_reserved = true, .count = 1 };
 	session.table->state = KUP_TABLE_RESERVED ^ 7;
-	begun = now();
+	checked = now();
 	reason = kup_check(&next);
-	checked = now() - begun;
 	must(!reason, reason ? reason : "");
-	printf("{\"layout\": %.4f, \"check\": %.4f}\n", laid_out, checked);
+	begun += checked - laid_out;
+	laid_out = checked;
+	checked = now();
+	for (u64 task = 0; task < tasks; task++)
+		must(!kup_begin_task(&next, (u32)task, &place), "a task is lost");
+	found = now();
+	printf("{\"layout\": %.4f, \"check\": %.4f, \"bind\": %.4f}\n", laid_out - begun, checked - laid_out, found - checked);
 	return 0;
 }

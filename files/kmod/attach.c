@@ -17,12 +17,6 @@ void kup_forget(struct kup_session *session)
 	memset(session, 0, sizeof(*session));
 }
 
-/* From the table's first frame to its last. */
-static u64 frame_span(const struct kup_session *session)
-{
-	return kup_run_end(kup_run_at(session, session->table->runs - 1)) - session->first_frame;
-}
-
 int kup_attach(struct kup_session *session, u64 address, u64 nonce)
 {
 	const char *reason;
@@ -35,8 +29,7 @@ int kup_attach(struct kup_session *session, u64 address, u64 nonce)
 		kup_forget(session);
 		return -EINVAL;
 	}
-	session->first_frame = kup_run_first(kup_run_at(session, 0));
-	session->bound_frames = kvcalloc(BITS_TO_LONGS(frame_span(session)), sizeof(long), GFP_KERNEL);
+	session->bound_frames = kvcalloc(BITS_TO_LONGS(session->frame_span), sizeof(long), GFP_KERNEL);
 	if (!session->bound_frames) {
 		kup_forget(session);
 		return -ENOMEM;
@@ -64,7 +57,7 @@ void kup_hand_over(struct kup_session *session)
 {
 	unsigned long i;
 
-	for_each_set_bit(i, session->bound_frames, frame_span(session)) {
+	for_each_set_bit(i, session->bound_frames, session->frame_span) {
 		put_page(pfn_to_page(session->first_frame + i));
 		cond_resched();
 	}

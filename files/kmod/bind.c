@@ -44,12 +44,17 @@ static int bind_area(struct kup_session *session, struct kup_batch *batch, struc
 	int error = 0, other;
 
 	for (; runs && !error; runs--) {
-		u64 run = kup_read(reader), frames = kup_run_frames(kup_owner_run(run)), i;
+		u64 run = kup_read(reader), frames = kup_run_frames(kup_owner_run(run)), i = 0, end;
 
 		/* Each part has page tables of its own. */
-		for (i = 0; i < frames && !error; i++, address += PAGE_SIZE)
-			if ((address >> PMD_SHIFT) % bind->parts == bind->part)
+		for (; i < frames && !error; i = end) {
+			bool is_ours = (address >> PMD_SHIFT) % bind->parts == bind->part;
+
+			end = min_t(u64, frames, i + (PMD_SIZE - (address & ~PMD_MASK)) / PAGE_SIZE);
+			for (; is_ours && i < end && !error; i++, address += PAGE_SIZE)
 				error = bind_page(session, batch, bind, address, kup_owner_frame(run, i));
+			address += (end - i) * PAGE_SIZE;
+		}
 	}
 	other = batch->number ? flush(session, batch, bind) : 0;
 	return error ?: other;
@@ -57,25 +62,23 @@ static int bind_area(struct kup_session *session, struct kup_batch *batch, struc
 
 static int bind_task(struct kup_session *session, struct mm_struct *mm, struct kup_ppp_bind *bind, struct kup_batch *batch)
 {
-	struct kup_reader reader = kup_reader(session->table);
-	bool found = false;
-	int error = 0;
+	struct kup_place place;
+	int error = kup_begin_task(session, bind->task, &place);
 
 	batch->mm = mm;
-	while (reader.left && !error) {
-		u64 head = kup_read(&reader), page = kup_read(&reader), runs = (u32)head;
+	while (!error) {
+		u64 head;
 
-		if (head >> 32 > bind->task)
+		error = bind_area(session, batch, bind, place.page << PAGE_SHIFT, place.runs, &place.reader);
+		if (error || !place.reader.left)
 			break;
-		if (head >> 32 == bind->task) {
-			found = true;
-			error = bind_area(session, batch, bind, page << PAGE_SHIFT, runs, &reader);
-			continue;
-		}
-		for (; runs; runs--)
-			kup_read(&reader);
+		head = kup_read(&place.reader);
+		if (head >> 32 != bind->task)
+			break;
+		place.runs = (u32)head;
+		place.page = kup_read(&place.reader);
 	}
-	return error ?: found ? 0 : -ENOENT;
+	return error;
 }
 
 int kup_bind(struct kup_session *session, struct kup_ppp_bind *bind)

@@ -5,6 +5,7 @@
  * It is memory that another kernel has left. Nothing is read outside of frames that this kernel has reserved, and nothing is
  * changed but the session. tests/kmod/check/ runs this file on a memory of its own.
  */
+#include <linux/bitmap.h>
 #include <linux/ioport.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
@@ -23,13 +24,26 @@ static bool is_reserved_page(struct page *page)
 	return PageReserved(page) && page_count(page) == 1;
 }
 
-static bool is_reserved_run(u64 run)
+/* Frames that are known to be memory, all of them. */
+struct span {
+	u64 first, end;
+};
+
+static const struct span none;
+
+static bool is_memory(u64 first, u64 end)
+{
+	return first < end && end <= 1ull << (MAX_PHYSMEM_BITS - PAGE_SHIFT) &&
+	       region_intersects(first << PAGE_SHIFT, (end - first) << PAGE_SHIFT, IORESOURCE_SYSTEM_RAM, IORES_DESC_NONE) ==
+		       REGION_INTERSECTS;
+}
+
+static bool is_reserved_run(u64 run, const struct span *known)
 {
 	u64 first = kup_run_first(run), frames = kup_run_frames(run), frame, end;
 
-	if (!frames || first < KUP_LOWEST || kup_run_end(run) > 1ull << (MAX_PHYSMEM_BITS - PAGE_SHIFT) ||
-	    region_intersects(first << PAGE_SHIFT, frames << PAGE_SHIFT, IORESOURCE_SYSTEM_RAM, IORES_DESC_NONE) !=
-		    REGION_INTERSECTS)
+	if (!frames || first < KUP_LOWEST ||
+	    !((first >= known->first && kup_run_end(run) <= known->end) || is_memory(first, kup_run_end(run))))
 		return false;
 	/* Of a subsection, all frames have a struct page or none. This loop is part of the outage: it sees each recorded frame. */
 	for (frame = first; frame < first + frames;) {
@@ -65,7 +79,7 @@ static const char *check_header(struct kup_session *session)
 	if (!table->runs || table->runs > KUP_TABLE_RUNS || !table->extents || table->extents > KUP_TABLE_EXTENTS)
 		return "number of runs or extents out of bounds";
 	for (i = 0; i < table->extents; i++) {
-		if (!is_reserved_run(table->extent[i]))
+		if (!is_reserved_run(table->extent[i], &none))
 			return "extent is not reserved memory";
 		pages += kup_run_frames(table->extent[i]);
 	}
@@ -88,6 +102,7 @@ static const char *check_runs(struct kup_session *session)
 {
 	const struct kup_table *table = session->table;
 	u64 i, k, page = 0, behind = 0, frames = 0;
+	struct span known = none;
 
 	session->lists = kvmalloc_array(DIV_ROUND_UP(table->runs, KUP_RUNS_PER_PAGE), sizeof(*session->lists), GFP_KERNEL);
 	if (!session->lists)
@@ -98,32 +113,51 @@ static const char *check_runs(struct kup_session *session)
 	for (i = 0; i < table->runs; i++) {
 		u64 run = kup_run_at(session, i);
 
+		/* The kernel's list of resources is long: it is asked once for many runs, if these are sorted and nothing is between them. */
+		if (!(i % KUP_RUNS_PER_PAGE)) {
+			known.first = kup_run_first(run);
+			known.end = kup_run_end(kup_run_at(session, min_t(u64, i + KUP_RUNS_PER_PAGE, table->runs) - 1));
+			if (!is_memory(known.first, known.end))
+				known = none;
+		}
 		if (kup_run_first(run) < behind)
 			return "runs are not sorted or overlap";
-		if (!is_reserved_run(run))
+		if (!is_reserved_run(run, &known))
 			return "run is not reserved memory";
 		behind = kup_run_end(run);
 		frames += kup_run_frames(run);
 	}
-	return frames == table->frames ? NULL : "number of frames is wrong";
+	if (frames != table->frames)
+		return "number of frames is wrong";
+	session->first_frame = kup_run_first(kup_run_at(session, 0));
+	session->frame_span = behind - session->first_frame;
+	return NULL;
 }
 
-/* Whether all frames of `run` are in the table. Runs that touch are one here: a long one was cut. */
+/* A bit for each frame of the table: the owners' runs are looked up in the outage, and there may be millions. */
+static const char *note_kept(struct kup_session *session)
+{
+	u64 i;
+
+	session->kept = kvcalloc(BITS_TO_LONGS(session->frame_span), sizeof(*session->kept), GFP_KERNEL);
+	if (!session->kept)
+		return "no memory";
+	for (i = 0; i < session->table->runs; i++) {
+		u64 run = kup_run_at(session, i), first = kup_run_first(run) - session->first_frame;
+
+		/* The numbers of bitmap_set() have 32 bits. */
+		bitmap_set(session->kept + BIT_WORD(first), first % BITS_PER_LONG, kup_run_frames(run));
+	}
+	return NULL;
+}
+
+/* Whether all frames of `run` are in the table. */
 static bool is_kept(const struct kup_session *session, u64 run)
 {
-	u64 low = 0, high = session->table->runs, first = kup_run_first(run), end = kup_run_end(run);
+	u64 first = kup_run_first(run), end = kup_run_end(run) - session->first_frame;
 
-	while (low < high) {
-		u64 middle = low + (high - low) / 2;
-
-		if (kup_run_end(kup_run_at(session, middle)) <= first)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; first < end && low < session->table->runs && kup_run_first(kup_run_at(session, low)) <= first; low++)
-		first = kup_run_end(kup_run_at(session, low));
-	return first >= end;
+	return first >= session->first_frame && end <= session->frame_span &&
+	       find_next_zero_bit(session->kept, end, first - session->first_frame) >= end;
 }
 
 bool kup_is_own(const struct kup_session *session, u64 run)
@@ -216,7 +250,7 @@ const char *kup_check(struct kup_session *session)
 	u64 frame = session->address >> PAGE_SHIFT;
 	const char *reason;
 
-	if (!PAGE_ALIGNED(session->address) || session->address >> MAX_PHYSMEM_BITS || !is_reserved_run(kup_run(frame, 1)))
+	if (!PAGE_ALIGNED(session->address) || session->address >> MAX_PHYSMEM_BITS || !is_reserved_run(kup_run(frame, 1), &none))
 		return "address is not reserved memory";
 	session->table = kup_frame(frame);
 	reason = check_header(session);
@@ -225,6 +259,12 @@ const char *kup_check(struct kup_session *session)
 	if (!reason)
 		reason = check_runs(session);
 	if (!reason)
+		reason = note_kept(session);
+	if (!reason)
 		reason = check_own(session);
-	return reason ?: check_owners(session);
+	if (!reason)
+		reason = check_owners(session);
+	kvfree(session->kept);
+	session->kept = NULL;
+	return reason;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* New kernel: a page's place in the list of owners, which can only be read from its beginning. */
+/* New kernel: a place in the list of owners, which can only be read from its beginning. */
 #include <linux/mutex.h>
 
 #include "session.h"
@@ -39,7 +39,6 @@ static void note(struct kup_session *session, const struct kup_place *place)
 	session->places[session->place_count++] = *place;
 }
 
-/* Made at the first fill, when no process waits for all pages. */
 static int make_index(struct kup_session *session)
 {
 	struct kup_place *places;
@@ -55,18 +54,23 @@ static int make_index(struct kup_session *session)
 	return 0;
 }
 
-int kup_find(struct kup_session *session, u32 task, u64 page, struct kup_place *place)
+/* Once, by whoever needs it first. */
+static int need_index(struct kup_session *session)
 {
-	u64 low = 0, high;
 	int error;
 
 	mutex_lock(&index_lock);
 	error = session->places ? 0 : make_index(session);
 	mutex_unlock(&index_lock);
-	if (error)
-		return error;
-	/* The first place behind the page. */
-	for (high = session->place_count; low < high;) {
+	return error;
+}
+
+/* How many places are before this page of the task, or at it. */
+static u64 places_up_to(const struct kup_session *session, u32 task, u64 page)
+{
+	u64 low = 0, high = session->place_count;
+
+	while (low < high) {
 		u64 middle = low + (high - low) / 2;
 		const struct kup_place *there = &session->places[middle];
 
@@ -75,6 +79,32 @@ int kup_find(struct kup_session *session, u32 task, u64 page, struct kup_place *
 		else
 			high = middle;
 	}
+	return low;
+}
+
+int kup_begin_task(struct kup_session *session, u32 task, struct kup_place *place)
+{
+	int error = need_index(session);
+	u64 first;
+
+	if (error)
+		return error;
+	/* No page has the highest number. */
+	first = task ? places_up_to(session, task - 1, U64_MAX) : 0;
+	if (first == session->place_count || session->places[first].task != task)
+		return -ENOENT;
+	*place = session->places[first];
+	return 0;
+}
+
+int kup_find(struct kup_session *session, u32 task, u64 page, struct kup_place *place)
+{
+	int error = need_index(session);
+	u64 low;
+
+	if (error)
+		return error;
+	low = places_up_to(session, task, page);
 	if (!low || session->places[low - 1].task != task)
 		return -ENXIO;
 	for (*place = session->places[low - 1]; place->runs; place->runs--) {

@@ -38,8 +38,9 @@ struct kup_session {
 	u64 address, nonce;
 	struct kup_place *places; /* of the list of owners, see find.c */
 	u64 place_count;
+	unsigned long *kept;         /* while the table is checked: its frames, by frame - first_frame */
 	unsigned long *bound_frames; /* by frame - first_frame */
-	u64 first_frame;
+	u64 first_frame, frame_span; /* from the table's first frame to its last */
 };
 
 #define KUP_RUNS_PER_PAGE (PAGE_SIZE / sizeof(u64))
@@ -128,6 +129,8 @@ int kup_bind(struct kup_session *session, struct kup_ppp_bind *bind);
 
 /* find.c: where the page that was recorded under `task` stands; *place is before its run. -ENXIO: nowhere; -ENOMEM. */
 int kup_find(struct kup_session *session, u32 task, u64 page, struct kup_place *place);
+/* The beginning of what was recorded under `task`, before its first run. -ENOENT: nothing was; -ENOMEM. */
+int kup_begin_task(struct kup_session *session, u32 task, struct kup_place *place);
 
 /* fill.c: may run several times at once, for other frames. */
 int kup_fill(struct kup_session *session, struct kup_ppp_fill *fill);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * layout.c of the kernel module on a memory of its own: what it writes of random lists of owners, check.c must believe, once the frames
- * of its runs are reserved, and no page that it was given may be lost.
+ * of its runs are reserved, and no page that it was given may be lost. find.c must find where each task begins.
  */
 #include <stdio.h>
 
@@ -114,6 +114,33 @@ static void record(struct kup_session *session)
 	}
 }
 
+/* As a walk from the beginning finds them. Task numbers are those of the areas; there are none behind the last. */
+static void check_places(struct kup_session *session)
+{
+	struct kup_reader reader = kup_reader(session->table);
+	struct kup_place place;
+	u32 task = 0;
+
+	for (; reader.left; task++) {
+		u64 head = kup_read(&reader), page = kup_read(&reader);
+
+		CHECK(!kup_begin_task(session, task, &place));
+		CHECK(head >> 32 == task && place.task == task && place.page == page && place.runs == (u32)head);
+		CHECK(place.reader.words == reader.words && place.reader.at == reader.at && place.reader.left == reader.left);
+		for (u32 runs = (u32)head; runs; runs--) {
+			struct kup_reader before = reader;
+			u64 frames = kup_run_frames(kup_owner_run(kup_read(&reader)));
+
+			/* The run's last page stands before the run as well. */
+			CHECK(!kup_find(session, task, page + frames - 1, &place));
+			CHECK(place.page == page && place.runs == runs && place.reader.left == before.left);
+			page += frames;
+		}
+		CHECK(kup_find(session, task, page, &place) == -ENXIO);
+	}
+	CHECK(kup_begin_task(session, task, &place) == -ENOENT);
+}
+
 /* Every frame of the runs, and those alone, is recorded or the table's. What was trimmed is among the runs, and given back. */
 static void check_table(struct kup_session *session)
 {
@@ -143,6 +170,8 @@ static void check_table(struct kup_session *session)
 		exit(1);
 	}
 	CHECK(next.pages == session->pages);
+	check_places(&next);
+	free(next.places);
 	free(next.lists);
 	free(next.own);
 }
