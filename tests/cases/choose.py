@@ -21,10 +21,12 @@ def sample(cases, rows, engine, way, count, generator):
     return generator.sample(right, min(count, len(right)))
 
 
-def is_good(case, result, sentence):
-    """Whether a result is one that the case may have."""
+def is_good(case, result, sentence, way=""):
+    """Whether a result is one that the case may have. Without the checks of preflight, the refusal has the words of CRIU."""
     import re
 
+    if way == "unseen":
+        return result == "refused"
     return result == "right" or (
         result == "refused" and bool(case.REFUSAL) and re.search(case.REFUSAL, sentence) is not None
     )

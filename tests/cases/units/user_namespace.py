@@ -4,7 +4,6 @@ import os
 import signal
 
 REFUSAL = "user namespace"
-UNSEEN = True
 _NEW_USER = 0x10000000
 
 

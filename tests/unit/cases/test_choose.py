@@ -59,3 +59,8 @@ def test_a_refusal_is_good_with_the_right_sentence_only(result, sentence, good):
 
 def test_no_refusal_is_good_where_none_is_expected():
     assert not choose.is_good(ONE, "refused", "anything")
+
+
+@pytest.mark.parametrize(("result", "good"), [("refused", True), ("right", False), ("wrong", False)])
+def test_without_the_checks_of_preflight_any_refusal_is_good_and_nothing_else(result, good):
+    assert choose.is_good(ONE, result, "CRIU's own words", "unseen") is good
