@@ -148,10 +148,3 @@ def locked_memory(locked):
             f"has {locked >> 20} MiB, expected at most {LOCKED_MAX >> 20} MiB, because it is copied while the unit is frozen",
             "let the unit do without mlock(2), or use the engine foam",
         )
-
-
-@check
-def mapped_run_file(paths):
-    """With ppp: a process maps a file in memory; its pages are neither the process's own nor on a disk."""
-    for path in paths:
-        yield f"the mapping of {path}", "is a file in memory", "use another engine for this node, or a file on a disk"

@@ -19,7 +19,6 @@ from importlib.util import find_spec
 from .._blocker import about
 from .._boot import crash_kernel, kexec
 from .._criu import command
-from .._environment import run_files
 from .._errors import KupError
 from .._files import read_text
 from .._system import memory
@@ -68,7 +67,7 @@ class Ppp(Engine):
     def unit_blockers(self, unit):
         texts = {unit.name: unit.definition(), **unit.slices()}
         limits = [(where, setting) for where, text in texts.items() for setting in _RELATIVE.findall(text)]
-        found = checks.relative_memory_limit(limits) + checks.mapped_run_file(run_files.mapped(unit))
+        found = checks.relative_memory_limit(limits)
         # What is locked need not be there (MLOCK_ONFAULT).
         found += checks.locked_memory(sum(min(each.size("VmLck"), each.size("VmRSS")) for each in unit.processes))
         return about(found, unit=unit.name) + swap.blockers(unit)

@@ -74,7 +74,8 @@ def find(unit, mapped=True):
 
     :param mapped: look at mappings, too, which takes time.
     """
-    found, sockets = _begin(unit), unix_sockets.table()
+    places, sockets = private_places.of(unit), unix_sockets.table()
+    found = Use(places=places, main=unit.main if places else None)
     watched, known = set(), set()
     for process in unit.processes:
         _of_process(process, sockets, found, mapped, known)
@@ -95,20 +96,6 @@ def survey(uses):
     walked = itertools.islice(itertools.chain.from_iterable(walks), OBJECTS_MAX * _GROWTH)
     found = [status for _path, status, _parent in walked]
     return len(found), sum(status.st_size for status in found if stat.S_ISREG(status.st_mode))
-
-
-def _begin(unit):
-    places = private_places.of(unit)
-    return Use(places=places, main=unit.main if places else None)
-
-
-def mapped(unit):
-    """Paths of mapped files that travel."""
-    found = _begin(unit)
-    for process in unit.processes:
-        for path in _mapped_paths(process):
-            found.add(path)
-    return sorted(path for path in found.needed if not os.path.isdir(path))
 
 
 class RunFiles:

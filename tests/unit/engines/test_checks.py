@@ -51,7 +51,6 @@ CASES = [
         Case(([("b.slice", "MemoryMax=90%")],), ([],), "MemoryMax=90% in b.slice", "expected bytes"),
     ),
     ("locked-memory", Case((257 * MIB,), (256 * MIB,), "its locked memory", "has 257 MiB, expected at most 256 MiB")),
-    ("mapped-run-file", Case((["/dev/shm/x"],), ([],), "the mapping of /dev/shm/x", "another engine")),
     # Exactly so much is brought in later.
     (
         "swapped-out",

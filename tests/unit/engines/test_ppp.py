@@ -68,7 +68,6 @@ def test_limits_that_are_a_share_of_the_memory_are_refused(monkeypatch):
 @pytest.mark.parametrize(("locked", "resident", "refused"), [(300, 400, True), (100, 400, False), (4096, 100, False)])
 def test_locked_memory_is_counted_as_far_as_it_is_there(monkeypatch, locked, resident, refused):
     monkeypatch.setattr(ppp.swap, "blockers", lambda unit: [])
-    monkeypatch.setattr(ppp.run_files, "mapped", lambda unit: [])
     sizes = {"VmLck": locked << 19, "VmRSS": resident << 19}
     # Two processes with half of it each.
     unit = types.SimpleNamespace(

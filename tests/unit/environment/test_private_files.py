@@ -90,9 +90,8 @@ def test_a_unit_without_places_in_memory_has_no_plan(tmp_path):
 
 
 def test_a_place_is_taken_for_what_the_unit_sees(unit, monkeypatch):
-    monkeypatch.setattr(run_files.private_places, "of", lambda unit: [PLACE])
     monkeypatch.setattr(run_files.private_places, "below", lambda places, path: path.startswith("/tmp/") and places)
-    found = run_files._begin(unit())
+    found = run_files.Use(places=[PLACE], main=unit().main)
     found.add("/tmp/x")
     assert found.tops == set()
     found.add("/dev/shm/x")
