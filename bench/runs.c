@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "append.h"
 #include "session.h"
 
 struct page frames[FRAMES];
@@ -31,24 +32,6 @@ void kup_free_rejected(struct kup_session *session)
 void free_one_page(struct page *page)
 {
 	(void)page;
-}
-
-static void append(struct kup_session *session, u64 word)
-{
-	struct kup_table *table = session->table;
-
-	if (!session->last_page || session->last_used == KUP_OWNER_WORDS) {
-		u64 frame = page_to_pfn(kup_alloc(session, 0));
-
-		if (session->last_page)
-			session->last_page[0] = frame;
-		else
-			table->owner[KUP_OWNER_FIRST] = frame;
-		session->last_page = kup_frame(frame);
-		session->last_used = 0;
-	}
-	session->last_page[++session->last_used] = word;
-	table->owner[KUP_OWNER_LENGTH]++;
 }
 
 /* Every second frame, in an order that visits all: the step has no divisor with a power of two. */

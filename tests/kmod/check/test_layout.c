@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "../../check.h"
+#include "append.h"
 #include "session.h"
 
 #define NONCE 0x1234567890abcdefull
@@ -62,24 +63,6 @@ void free_one_page(struct page *page)
 {
 	CHECK(is_allocated[page_to_pfn(page)]);
 	is_allocated[page_to_pfn(page)] = false;
-}
-
-static void append(struct kup_session *session, u64 word)
-{
-	struct kup_table *table = session->table;
-
-	if (!session->last_page || session->last_used == KUP_OWNER_WORDS) {
-		u64 frame = page_to_pfn(kup_alloc(session, 0));
-
-		if (session->last_page)
-			session->last_page[0] = frame;
-		else
-			table->owner[KUP_OWNER_FIRST] = frame;
-		session->last_page = kup_frame(frame);
-		session->last_used = 0;
-	}
-	session->last_page[++session->last_used] = word;
-	table->owner[KUP_OWNER_LENGTH]++;
 }
 
 /* Areas of random frames; one in three has frames that another has as well. */
