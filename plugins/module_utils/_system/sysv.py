@@ -14,11 +14,11 @@ import errno
 import functools
 import mmap
 import os
-import re
 import struct
 from dataclasses import dataclass
 
 from .._files import read_lines, read_text
+from . import smaps
 
 PAGE = os.sysconf("SC_PAGESIZE")
 # include/uapi/linux/ipc.h, sem.h, msg.h, shm.h, kcmp.h
@@ -32,7 +32,7 @@ _QUEUE_BYTES, _QUEUE_STATUS = 88, 120
 # Of a set with more semaphores the rest is not asked: SEMMSL is 32000.
 _ASKED = 256
 # proc_pid_maps(5): the inode is the segment's number.
-_ATTACHED = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) (\S+) ([0-9a-f]+) (\S+) (\d+) +/SYSV", re.MULTILINE)
+_ATTACHED = rb"^([0-9a-f]+)-([0-9a-f]+) (\S+) ([0-9a-f]+) (\S+) (\d+) +/SYSV"
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Attachment:
 def attachments(path):
     """`Attachment`s of a process, by its directory in /proc, in the order of addresses."""
     try:
-        rows = _ATTACHED.findall(read_text(f"{path}/maps", ""))
+        rows = [[*map(os.fsdecode, found.groups())] for found in smaps.search(f"{path}/maps", _ATTACHED)]
     except OSError:  # it has ended
         return []
     return [Attachment(int(row[5]), int(row[0], 16), int(row[1], 16), int(row[3], 16), *row[2:5:2]) for row in rows]
