@@ -32,7 +32,8 @@ def page(rows, applications):
         "`flush ruleset`, MariaDB's data on a disk of its own, and a service whose pid is 123458. Clients outside the node load them, and",
         "their connections stay open while the node is updated. Afterwards everything that was loaded is compared, on the same",
         "connections. This page and `docs/applications.json` have the last result of each application, engine and way. Under `fallback` the",
-        "gate took the node back to the old kernel; `second` is the update after that.",
+        "gate took the node back to the old kernel; `second` is the update after that. Settings are those of Debian (`stock`), or the",
+        "playbook `kup_ready` has changed one that preflight refuses (`ready`).",
         "",
         "| result | meaning |",
         "| --- | --- |",
@@ -43,13 +44,14 @@ def page(rows, applications):
         "",
         results.by_commit(rows),
         "",
-        "| application | version | what it has in memory | engine | way | result |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "| application | version | what it has in memory | settings | engine | way | result |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for row in rows:
         bad = row["result"] not in ("right", "refused")
         lines.append(
-            f"| {row['application']} | {row['version']} | {table.cell(known[row['application']].says)} | `{row['engine']}` "
+            f"| {row['application']} | {row['version']} | {table.cell(known[row['application']].says)} "
+            f"| {row.get('settings', '')} | `{row['engine']}` "
             f"| {row['way']} | {table.result(row, bad)} |"
         )
     return "\n".join(lines) + "\n"

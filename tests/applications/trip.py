@@ -54,9 +54,19 @@ class Trip:
         self._node, self._applications, self._engine, self._note = node, applications, engine, note
         self._updates = Updates(node, engine, out)
         self._clients = {}
+        # Names of those that kup_ready has changed.
+        self._made_ready = set()
         self._versions = {one.name: setting.version(node, one) for one in applications}
         #: Results that an application may not have: sentences.
         self.bad = []
+
+    def make_ready(self):
+        """Have the playbook kup_ready change what preflight refuses and a setting removes."""
+        refused = {blocker.get("unit") for blocker in self._updates.blockers(self._units())}
+        self._made_ready = {one.name for one in self._applications if refused & set(one.UNITS)}
+        if self._made_ready:
+            say(f"to be made ready: {', '.join(sorted(self._made_ready))}")
+            self._updates.make_ready(self._units())
 
     def load(self):
         for one in self._applications:
@@ -116,7 +126,7 @@ class Trip:
         self._note(
             {
                 "application": application.name, "version": self._versions[application.name], "engine": self._engine,
-                "way": way, "result": result, "sentence": sentence,
+                "settings": "ready" if application.name in self._made_ready else "stock", "way": way, "result": result, "sentence": sentence,
             }
         )  # fmt: skip
         if result not in ("right", "refused"):
@@ -133,6 +143,7 @@ def run(args, applications, others, packages, note):
             node.install([])
             setting.set_up(node, applications, others)
             trip = Trip(node, applications, args.engine, out, note)
+            trip.make_ready()
             trip.load()
             others = trip.refuse(WAYS[args.way][0])
             trip.bad += [f"Preflight refuses the node: {sentence}" for sentence in others]

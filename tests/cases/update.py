@@ -60,6 +60,13 @@ class Updates:
             return [{"unit": "", "code": "broken", "sentence": f"preflight ended with {code}"}]
         return json.loads(path.read_text(encoding="utf-8"))
 
+    def make_ready(self, units):
+        """Run the playbook kup_ready for the UNITS."""
+        variables = {**self._variables(units), "kup_ready_window": "always"}
+        code = Rollout(self._node.lab.name, self._out / "ready.log", variables, playbook="kup_ready").wait()
+        if code:
+            raise LabError(f"kup_ready ended with {code}; see {self._out / 'ready.log'}.")
+
     def there(self, units, more=None):
         """Update the node with MORE variables; return what the report says of it."""
         variables = {**self._variables(units), **(more or {})}

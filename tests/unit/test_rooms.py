@@ -13,6 +13,7 @@ COLLECTION = "ansible_collections.kup.fleet.plugins."
 ROOMS = {
     "_image": set(),
     "_system": set(),
+    "_ready": {"_system"},
     "_boot": {"_system"},
     "_criu": {"_system"},
     "_environment": {"_system", "_criu"},

@@ -6,7 +6,7 @@ UNITS = ("mariadb.service",)
 PORTS = (3306,)
 PACKAGES = ("mariadb-server",)
 FILES = {
-    "/etc/mysql/mariadb.conf.d/99-node.cnf": "[mariadbd]\nbind-address = 0.0.0.0\ninnodb_use_native_aio = 0\n",
+    "/etc/mysql/mariadb.conf.d/99-node.cnf": "[mariadbd]\nbind-address = 0.0.0.0\n",
 }
 DATA = "/var/lib/mysql"
 #: Run when the unit is active.

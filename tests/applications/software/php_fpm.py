@@ -3,8 +3,6 @@
 UNITS = ("php8.4-fpm.service",)
 PORTS = ()
 PACKAGES = ("php-fpm", "php8.4-fpm")
-# Preflight refuses the JIT's buffer.
-FILES = {"/etc/php/8.4/fpm/conf.d/99-node.ini": "opcache.jit_buffer_size=0\n"}
 
 
 class Client:

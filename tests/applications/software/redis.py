@@ -5,8 +5,6 @@ from tests.applications.wire import values
 UNITS = ("redis-server.service",)
 PORTS = (6379,)
 PACKAGES = ("redis-server",)
-# Preflight refuses a user namespace.
-FILES = {"/etc/systemd/system/redis-server.service.d/node.conf": "[Service]\nPrivateUsers=no\n"}
 SETUP = """
 sed -i -e 's/^bind .*/bind 0.0.0.0/' -e 's/^protected-mode .*/protected-mode no/' /etc/redis/redis.conf
 """

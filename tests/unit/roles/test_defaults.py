@@ -16,7 +16,7 @@ from ansible_collections.kup.fleet.plugins.modules import kup_gate, kup_prefligh
 from ansible_collections.kup.fleet.plugins.plugin_utils import _controller, _plan
 
 COLLECTION = Path(__file__).parents[3]
-ROLES = ("kup", "kup_checkpoint", "kup_kexec", "kup_restore")
+ROLES = ("kup", "kup_checkpoint", "kup_kexec", "kup_ready", "kup_restore")
 
 
 def load(path):
@@ -58,6 +58,8 @@ def test_every_variable_of_a_role_has_a_source():
     known = {name for role in ROLES[1:] for name in load(f"roles/{role}/defaults/main.yml")}
     # Given where the entry point is called.
     assert known - set(load("playbooks/vars/roles.yml")) == {
+        "kup_ready_state",
+        "kup_ready_window",
         "kup_restore_committed",
         "kup_restore_gone",
         "kup_restore_reason",
@@ -123,7 +125,7 @@ def test_the_record_keeps_every_setting_of_the_switch():
 def test_the_plan_checks_every_number():
     numbers = {name for name, option in options("kup").items() if option["type"] == "int"}
     assert set(_plan._NUMBERS) == numbers
-    task = next(task for task in load("roles/kup/tasks/main.yml") if "kup.fleet.kup_plan" in task)
+    task = next(task for task in load("roles/kup/tasks/plan.yml") if "kup.fleet.kup_plan" in task)
     given = task["kup.fleet.kup_plan"]["variables"]
     assert given == {name: f"{{{{ {name} }}}}" for name in given}
     assert numbers | {
