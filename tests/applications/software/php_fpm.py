@@ -1,18 +1,100 @@
-"""PHP as a service of its own"""
+"""PHP as a service of its own: a script that is in the middle of what it reads, and has its first half in memory"""
+
+import hashlib
+import struct
 
 UNITS = ("php8.4-fpm.service",)
-PORTS = ()
+PORTS = (9000,)
 PACKAGES = ("php-fpm", "php8.4-fpm")
+HALF = 65536  # bytes, whole blocks of what PHP reads at once
+SCRIPT = "/usr/local/lib/halves.php"
+FILES = {
+    SCRIPT: """<?php
+$input = fopen('php://input', 'rb');
+$first = '';
+while (strlen($first) < HALF) $first .= fread($input, HALF - strlen($first));
+echo getmypid(), "\\n";
+flush();
+$second = stream_get_contents($input);
+echo md5($first . $second), "\\n";
+""".replace("HALF", str(HALF)),
+}
+SETUP = """
+sed -i -e 's/^listen = .*/listen = 0.0.0.0:9000/' /etc/php/8.4/fpm/pool.d/www.conf
+sed -i -e 's/^output_buffering = .*/output_buffering = Off/' /etc/php/8.4/fpm/php.ini
+"""
+# https://fastcgi-archives.github.io/FastCGI_Specification.html
+_BEGIN, _END, _PARAMS, _STDIN, _STDOUT, _STDERR = 1, 3, 4, 5, 6, 7
+_RESPONDER, _KEEP = 1, 1
+_MOST = 32768  # bytes of one record
+
+
+class Request:
+    """A request on a connection that stays open."""
+
+    def __init__(self, wire, size):
+        self._wire, self._said = wire, b""
+        self._record(_BEGIN, struct.pack(">HB5x", _RESPONDER, _KEEP))
+        self._record(
+            _PARAMS,
+            b"".join(
+                bytes([len(name), len(value)]) + name + value
+                for name, value in (
+                    (b"SCRIPT_FILENAME", SCRIPT.encode()),
+                    (b"REQUEST_METHOD", b"POST"),
+                    (b"CONTENT_TYPE", b"application/octet-stream"),
+                    (b"CONTENT_LENGTH", str(size).encode()),
+                )
+            ),
+        )
+        self._record(_PARAMS, b"")
+
+    def _record(self, kind, content):
+        self._wire.send(struct.pack(">BBHHBx", 1, kind, 1, len(content), 0) + content)
+
+    def send(self, data):
+        for begin in range(0, len(data), _MOST):
+            self._record(_STDIN, data[begin : begin + _MOST])
+
+    def _read(self):
+        """Take one record; return whether it was the last."""
+        _version, kind, _id, size, padding = struct.unpack(">BBHHBx", self._wire.take(8))
+        content = self._wire.take(size)
+        self._wire.take(padding)
+        if kind == _STDERR and content:
+            raise ValueError(content.decode(errors="replace"))
+        self._said += content if kind == _STDOUT else b""
+        return kind == _END
+
+    def first_line(self):
+        """Return the first line of the script's answer."""
+        while self._said.count(b"\n", self._said.find(b"\r\n\r\n") + 4) < 1 or b"\r\n\r\n" not in self._said:
+            if self._read():
+                break
+        return self._body()[0]
+
+    def end(self):
+        """Return all lines of the answer."""
+        self._record(_STDIN, b"")
+        while not self._read():
+            pass
+        return self._body()
+
+    def _body(self):
+        return self._said.partition(b"\r\n\r\n")[2].split(b"\n")
 
 
 class Client:
-    """Nobody asks it: its processes are compared."""
-
-    def __init__(self, _connect):
-        pass
+    def __init__(self, connect):
+        self._wire, self._data = connect(PORTS[0]), bytes(number % 251 for number in range(2 * HALF))
+        self._request, self._pid = None, b""
 
     def before(self):
-        pass
+        self._request = Request(self._wire, len(self._data))
+        self._request.send(self._data[:HALF])
+        self._pid = self._request.first_line()
 
     def after(self):
-        return []
+        self._request.send(self._data[HALF:])
+        found, expected = self._request.end()[:2], [self._pid, hashlib.md5(self._data).hexdigest().encode()]
+        return [f"a divided request was answered {found!r}, expected {expected!r}"] * (found != expected)

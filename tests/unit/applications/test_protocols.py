@@ -1,11 +1,12 @@
 """The clients' own parsers, against bytes that the servers send."""
 
 import socket
+import struct
 
 import pytest
 
 from tests.applications import http
-from tests.applications.software import mariadb, postgresql, rabbitmq, redis
+from tests.applications.software import mariadb, php_fpm, postgresql, rabbitmq, redis
 from tests.applications.wire import Wire
 
 
@@ -103,3 +104,26 @@ def test_results_and_notifications_of_postgresql(said):
     assert connection.notified == [("news", "of before")]
     with pytest.raises(ValueError, match="no such table"):
         connection.query("select")
+
+
+def records(*parts):
+    return b"".join(
+        struct.pack(">BBHHBx", 1, kind, 1, len(content), 3) + content + b"\0\0\0" for kind, content in parts
+    )
+
+
+def test_an_answer_of_fastcgi_in_parts(said):
+    wire = said(
+        records(
+            (6, b"Content-type: text/html\r\n"), (6, b"\r\n12"), (6, b"3\n"), (6, b"digest\n"), (6, b""), (3, bytes(8))
+        )
+    )
+    request = php_fpm.Request(wire, 8)
+    assert request.first_line() == b"123"
+    assert request.end() == [b"123", b"digest", b""]
+
+
+def test_what_php_complains_of_is_an_error(said):
+    request = php_fpm.Request(said(records((7, b"PHP message: no file"))), 8)
+    with pytest.raises(ValueError, match="no file"):
+        request.end()
