@@ -1,4 +1,4 @@
-"""Write docs/refusals.md from the checks of the library (plugins/module_utils/*/*checks.py).
+"""Write docs/refusals.md from the checks of the library (plugins/module_utils/*/*checks.py), and from the settings that remove blockers.
 
     python -m tests.refusals_table [--check]
 
@@ -56,6 +56,10 @@ def page():
         text += f"\n## {heading}\n\n| code | what is wrong |\n| --- | --- |\n"
         for each in (check for module in modules for check in checks(module)):
             text += f"| `{each.code}` | {each.__doc__.splitlines()[0]} |\n"
+    text += "\n## What the playbook `kup_ready` can change\n\n| code | setting | what it costs |\n| --- | --- | --- |\n"
+    settings = importlib.import_module(f"{LIBRARY}._ready.settings").SETTINGS
+    for code, setting, costs in dict.fromkeys((each.code, each.text, each.costs) for each in settings):
+        text += f"| `{code}` | `{setting}` | {costs} |\n"
     return text
 
 

@@ -34,7 +34,8 @@ DROP_IN = "etc/systemd/system/{}.d/zz-kup-ready.conf"
 
 
 def test_each_setting_is_for_a_blocker_that_there_is():
-    known = set(re.findall(r"^\| `([\w-]+)` \|", REFUSALS.read_text(encoding="utf-8"), re.MULTILINE))
+    refusals = REFUSALS.read_text(encoding="utf-8").partition("kup_ready")[0]
+    known = set(re.findall(r"^\| `([\w-]+)` \|", refusals, re.MULTILINE))
     assert {each.code for each in settings.SETTINGS} <= known
     assert all(each.costs.endswith(".") for each in settings.SETTINGS)
 
