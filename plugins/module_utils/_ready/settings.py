@@ -54,6 +54,12 @@ _PHP = {
     "comment": ";",
 }
 
+_IO_URING = {
+    # The program falls back as on a kernel without io_uring, whatever its own switch is called.
+    "text": "SystemCallFilter=~io_uring_setup:ENOSYS",
+    "costs": "The program works without io_uring: by threads or libaio, which can be slower on fast disks.",
+}
+
 #: Where several suit a blocker, the first one is taken.
 SETTINGS = (
     Setting(
@@ -62,12 +68,8 @@ SETTINGS = (
         "The service sees the node's user ids as they are; its other protection stays.",
         cause="PrivateUsers",
     ),
-    Setting(
-        "io-uring",
-        # The program falls back as on a kernel without io_uring, whatever its own switch is called.
-        "SystemCallFilter=~io_uring_setup:ENOSYS",
-        "The program works without io_uring: by threads or libaio, which can be slower on fast disks.",
-    ),
+    Setting("io-uring", **_IO_URING),
+    Setting("anonymous-inode", **_IO_URING, about=r"\[io_uring\]"),
     Setting(
         "socket-protocol",
         "Environment=GODEBUG=multipathtcp=0",

@@ -86,11 +86,12 @@ class Request:
 
 class Client:
     def __init__(self, connect):
-        self._wire, self._data = connect(PORTS[0]), bytes(number % 251 for number in range(2 * HALF))
+        self._connect, self._data = connect, bytes(number % 251 for number in range(2 * HALF))
         self._request, self._pid = None, b""
 
     def before(self):
-        self._request = Request(self._wire, len(self._data))
+        # Not before: PHP closes a connection on which nothing comes for five seconds.
+        self._request = Request(self._connect(PORTS[0]), len(self._data))
         self._request.send(self._data[:HALF])
         self._pid = self._request.first_line()
 

@@ -78,6 +78,13 @@ def test_a_setting_is_made_only_where_it_is_the_cause(root, monkeypatch, value):
     assert bool(plan.changes) == (value == "yes")
 
 
+def test_a_ring_is_switched_off_by_its_descriptor_as_well(root):
+    found = blocker(
+        "anonymous-inode", sentence="descriptor 9 (anon_inode:[io_uring]) is of a kind that CRIU cannot dump"
+    )
+    assert files.present([found, blocker("anonymous-inode")]).left == [blocker("anonymous-inode")]
+
+
 def test_another_protocol_is_not_multipath_tcp(root):
     assert files.present([blocker("socket-protocol", sentence="It is a socket of SCTP.")]).left
 
