@@ -41,7 +41,8 @@ class Request:
                 bytes([len(name), len(value)]) + name + value
                 for name, value in (
                     (b"SCRIPT_FILENAME", SCRIPT.encode()),
-                    (b"REQUEST_METHOD", b"POST"),
+                    # PHP itself reads all of what is posted, before the script.
+                    (b"REQUEST_METHOD", b"PUT"),
                     (b"CONTENT_TYPE", b"application/octet-stream"),
                     (b"CONTENT_LENGTH", str(size).encode()),
                 )
