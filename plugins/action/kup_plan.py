@@ -8,12 +8,19 @@ from __future__ import annotations
 
 import secrets
 import time
+from pathlib import Path
 
 from ansible import context
+from ansible.errors import AnsibleError
 
 from ansible_collections.kup.fleet.plugins.modules.kup_plan import DOCUMENTATION
 from ansible_collections.kup.fleet.plugins.plugin_utils import _plan
 from ansible_collections.kup.fleet.plugins.plugin_utils._controller import ControllerAction
+
+_COLLECTION = Path(__file__).parents[2]
+
+
+_TEMPLATE = object()
 
 
 class ActionModule(ControllerAction):
@@ -21,25 +28,49 @@ class ActionModule(ControllerAction):
 
     def work(self, arguments, task_vars):
         hosts = [str(host) for host in arguments["hosts"]]
-        connections = _connections(hosts, task_vars["hostvars"])
-        batches = _plan.examine(hosts, connections, _plain(arguments["variables"]))
-        for host, variables in _own(hosts, task_vars["hostvars"]).items():
-            _plan.check_policies(_plain(variables), f"{host}: ")
+        options, defaults = _plan.described(_COLLECTION)
+        variables = _plan.Variables(options, defaults)
+        connections, meant = {}, {}
+        self._seen = {}
+        for host in hosts:
+            given = self._of_host(host, (*options, "ansible_connection"), task_vars["hostvars"], variables.refuse)
+            connections[host] = given.pop("ansible_connection", context.CLIARGS.get("connection", "ssh"))
+            meant[host] = variables.add(host, given)
+        _plan.check_hosts(hosts, connections)
+        variables.check()
         now = time.time()
-        run_id = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(now))}-{secrets.token_hex(3)}"
-        return {"changed": False, "batches": batches, "run_id": run_id, "started": round(now, 3)}
+        return {
+            "changed": False,
+            "batches": _plan.batches(hosts, variables.of_rollout("kup_batches")),
+            "run_id": f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(now))}-{secrets.token_hex(3)}",
+            "started": round(now, 3),
+            **_plan.shared(meant),
+        }
 
+    def _of_host(self, host, names, hostvars, refuse):
+        """Dict name → value, as this task would see it on ``host``: with the variables of the play and the defaults of the role."""
+        manager = self._task.get_variable_manager()
+        known = manager.get_vars(
+            play=self._task.play, host=manager._inventory.get_host(host), task=self._task, include_hostvars=False
+        )
+        known["hostvars"] = hostvars
+        templar = self._templar.copy_with_new_env(available_variables=known)
+        found = {}
+        for name in names:
+            if name in known:
+                try:
+                    found[name] = self._evaluated(known[name], templar)
+                except AnsibleError as error:
+                    refuse(host, f"{name} cannot be evaluated: {' '.join(str(error).split())}")
+        return found
 
-def _connections(hosts, hostvars):
-    default = context.CLIARGS.get("connection", "ssh")
-    return {host: str(hostvars[host].get("ansible_connection", default)) for host in hosts if host in hostvars}
-
-
-def _own(hosts, hostvars):
-    """Dict host → its own values of the variables that may differ from host to host."""
-    found = {host: hostvars[host] for host in hosts if host in hostvars}
-    names = ("kup_units", "kup_on_unit_failure")
-    return {host: {name: each[name] for name in names if name in each} for host, each in found.items()}
+    def _evaluated(self, raw, templar):
+        """``raw`` with its templates evaluated. What has none is looked at once for all hosts that share it."""
+        if id(raw) not in self._seen:
+            # With the object itself, so that no other gets its id.
+            self._seen[id(raw)] = (raw, _TEMPLATE if templar.is_template(raw) else _plain(raw))
+        value = self._seen[id(raw)][1]
+        return _plain(templar.template(raw)) if value is _TEMPLATE else value
 
 
 def _plain(value):

@@ -10,20 +10,14 @@ module: kup_plan
 short_description: Check what a rollout is asked to do, and divide its nodes into batches
 version_added: 0.1.0
 description:
-  - Checks the variables of a rollout on the controller, before any node is touched. The first wrong value fails the task
-    with one sentence.
+  - Checks the variables of all nodes of a rollout on the controller, before any node is touched. The names and their meanings
+    are documented with the role P(kup.fleet.kup#role), whose task this is.
+  - Fails with a sentence for each wrong value, which begins with the node's name.
 options:
   hosts:
     description: Names of all nodes of the rollout, in order.
     type: list
     elements: str
-    required: true
-  variables:
-    description:
-      - The variables of the playbook C(kup.fleet.kup_update) by name, with the values that the user has given. C(kup_kernel),
-        C(kup_units) and C(kup_batches) must be among them.
-      - The names and their meanings are documented with the role P(kup.fleet.kup#role).
-    type: dict
     required: true
 attributes:
   check_mode:
@@ -39,23 +33,31 @@ EXAMPLES = r"""
 - name: Check the rollout
   kup.fleet.kup_plan:
     hosts: "{{ ansible_play_hosts_all }}"
-    variables:
-      kup_kernel: "7.2"
-      kup_units: [memcached.service]
-      kup_batches: [1, "25%", "100%"]
   run_once: true
   register: plan
 """
 
 RETURN = r"""
 batches:
-  description: The nodes of each batch.
+  description: The nodes of each batch, if all of them need the update.
   type: list
   elements: list
   returned: success
   sample:
     - [node1]
     - [node2, node3]
+meant:
+  description:
+    - By variable, what a text or an empty value stands for that all nodes have been given, for example by a survey. A list may be
+      given as lines of text, and an empty value is the default.
+  type: dict
+  returned: success
+  sample:
+    kup_units: [memcached.service]
+host_meant:
+  description: The same by node, where nodes differ.
+  type: dict
+  returned: success
 run_id:
   description: A new id for this rollout. It begins with the time in UTC.
   type: str

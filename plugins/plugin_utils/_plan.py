@@ -6,34 +6,148 @@
 
 from __future__ import annotations
 
+import os
 import re
+
+import yaml
 
 from ansible_collections.kup.fleet.plugins.module_utils._boot import kernels
 from ansible_collections.kup.fleet.plugins.module_utils._engines import registry
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._system import units as systemd_units
 from ansible_collections.kup.fleet.plugins.module_utils._update import record as records
+from ansible_collections.kup.fleet.plugins.plugin_utils import _values
 
 #: variable → the least whole number that it can be
 _NUMBERS = {
     "kup_freeze_max": 0,
     "kup_rounds_max": 0,
-    "kup_max_failed": 0,
     "kup_watch_interval": 0,
     "kup_restore_timeout": 1,
     "kup_switch_timeout": 1,
     "kup_commit_timeout": 1,
 }
+#: What is decided once for the rollout, and cannot differ from host to host.
+ROLLOUT = ("kup_batches", "kup_max_failed", "kup_report_dir")
+_MOST = 10  # sentences in one message
 
 
-def examine(hosts, connections, variables):
-    """Check a whole rollout.
+def described(collection):
+    """Variables of the playbooks of ``collection`` (its `Path`): (dict name → option of the specification, dict name → default)."""
+    role = collection / "roles/kup"
+    options = yaml.safe_load((role / "meta/argument_specs.yml").read_text(encoding="utf-8"))
+    defaults = yaml.safe_load((role / "defaults/main.yml").read_text(encoding="utf-8"))
+    return options["argument_specs"]["main"]["options"], defaults
+
+
+class Variables:
+    """Checks the variables of the hosts of a rollout, one host after the other, and remembers what is wrong."""
+
+    def __init__(self, options, defaults):
+        self._options = options
+        self._defaults = defaults
+        self._wrong = {}  # sentence → hosts
+        self._rollout = {}  # name → (value, host) of the first host
+        # Hosts of a group share one object: it is looked at once.
+        self._seen = {}
+
+    def add(self, host, given):
+        """Check one host.
+
+        :param given: dict name → value as the user wrote it.
+        :returns: dict name → value, of texts and empty values that stand for something else.
+        """
+        meant = {}
+        for name in self._options:
+            value = given.get(name)
+            result, sentence = self._look(name, value)
+            if sentence:
+                self.refuse(host, sentence)
+                continue
+            if name in ROLLOUT:
+                self._compare(host, name, result)
+            # Anything else is as good as its type: modules convert it by themselves.
+            if (value is None or isinstance(value, str)) and result != value:
+                meant[name] = result
+        return meant
+
+    def refuse(self, host, sentence):
+        self._wrong.setdefault(sentence, []).append(host)
+
+    def check(self):
+        """:raises KupError: something is wrong; each sentence begins with the host that it is about."""
+        if self._wrong:
+            sentences = [f"{_hosts(hosts)}: {sentence}" for sentence, hosts in self._wrong.items()]
+            more = len(sentences) - _MOST
+            raise KupError(
+                " ".join([*sentences[:_MOST], *([f"There are {more} more such sentences."] if more > 0 else [])])
+            )
+
+    def of_rollout(self, name):
+        """The value of a variable in `ROLLOUT`, after `check`."""
+        return self._rollout[name][0]
+
+    def _look(self, name, value):
+        """(value as its type, None), or (None, what is wrong: a sentence)."""
+        key = (name, id(value))
+        if key not in self._seen:
+            try:
+                result = (self._checked(name, value), None)
+            except KupError as error:
+                result = (None, str(error))
+            # With the value itself, so that no other object gets its id.
+            self._seen[key] = (value, result)
+        return self._seen[key][1]
+
+    def _checked(self, name, value):
+        if _values.unset(value) and name not in _REQUIRED:
+            value = self._defaults[name]
+        check = _CHECKS.get(name)
+        if name not in _OWN_TYPE:
+            value = _values.coerce(name, value, self._options[name])
+        if name in _NUMBERS:
+            number(name, value, _NUMBERS[name])
+        if check:
+            check(value)
+        return value
+
+    def _compare(self, host, name, value):
+        first, other = self._rollout.setdefault(name, (value, host))
+        if value != first:
+            self.refuse(
+                host,
+                f"{name} is {value!r}, and {first!r} on {other}; expected one value for the whole rollout, as a variable of all.",
+            )
+
+
+def shared(meant):
+    """What hosts have in common said once.
+
+    :param meant: dict host → dict name → value.
+    :returns: dict ``meant``: name → value of all hosts, ``host_meant``: host → dict of its own.
+    """
+    hosts = list(meant.values())
+    common = {
+        name: value
+        for name, value in (hosts[0] if hosts else {}).items()
+        if all(name in host and host[name] == value for host in hosts)
+    }
+    own = {
+        host: {name: value for name, value in values.items() if name not in common} for host, values in meant.items()
+    }
+    return {"meant": common, "host_meant": {host: values for host, values in own.items() if values}}
+
+
+def _hosts(hosts):
+    return hosts[0] if len(hosts) == 1 else f"{hosts[0]} and {len(hosts) - 1} more"
+
+
+def check_hosts(hosts, connections):
+    """Check which nodes there are, and how they are reached.
 
     :param hosts: names of the nodes, in order.
     :param connections: dict host → name of its connection plugin.
-    :param variables: dict variable → value as the user wrote it.
-    :returns: the batches: list of lists of names.
-    :raises KupError: the first value that is wrong.
+    :raises KupError: there is none, or one is the controller.
     """
     if not hosts:
         raise KupError("There is no node to update; name a group of the inventory, or correct the limit (-l).")
@@ -43,64 +157,60 @@ def examine(hosts, connections, variables):
             f"{local[0]} has the connection 'local', expected one that leads to another machine such as 'ssh': "
             "a controller cannot watch its own switch."
         )
-    _kernel(variables.get("kup_kernel"))
-    check_policies({"kup_units": None, **variables})
-    registry.check(variables.get("kup_engine", registry.AUTO))
-    _seconds("kup_freeze_target", variables.get("kup_freeze_target", 0))
-    _seconds("kup_rehearse_max", variables.get("kup_rehearse_max", 1), above_zero=True)
-    for name, least in _NUMBERS.items():
-        if name in variables:
-            number(name, variables[name], least)
-    return batches(hosts, variables.get("kup_batches"))
 
 
 def _kernel(selector):
-    # A series is easily written without quotes, and is then a number: 6.10 would be 6.1.
+    # A series is easily written without quotes, and YAML has made 6.1 of 6.10 then.
+    if isinstance(selector, (int, float)) and not isinstance(selector, bool):
+        raise KupError(
+            f'kup_kernel is {selector!r}, expected a text; quote it, as in kup_kernel: "6.10", which is the number 6.1 without quotes.'
+        )
     if not isinstance(selector, str) or not selector:
         raise KupError(f"kup_kernel is {selector!r}, expected a text such as '7.2' (with quotes) or a whole release.")
     kernels.check_selector(selector)
 
 
-def check_policies(variables, where=""):
-    """Check which services are updated, and what follows where one cannot be restored.
-
-    :param variables: dict variable → value; those that are missing have their default.
-    :param where: begins the sentence, e.g. "node1: ".
-    :raises KupError: the first value that is wrong.
-    """
-    if "kup_units" in variables:
-        _list_of_units(variables["kup_units"], where)
-    if "kup_on_unit_failure" in variables:
-        records.check_policy(f"{where}kup_on_unit_failure", variables["kup_on_unit_failure"])
-
-
-def _list_of_units(units, where):
+def _list_of_units(units):
     if not isinstance(units, list) or not units:
         raise KupError(
-            f"{where}kup_units is {units!r}, expected a list of at least one service such as ['memcached.service']."
+            f"kup_units is {units!r}, expected a list of at least one service such as ['memcached.service']."
         )
-    names = [systemd_units.full_name(_unit_name(unit, where)) for unit in units]
+    names = [systemd_units.full_name(_unit_name(unit)) for unit in units]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise KupError(f"{where}kup_units names {twice[0]} more than once, expected each service once.")
+        raise KupError(f"kup_units names {twice[0]} more than once, expected each service once.")
 
 
-def _unit_name(unit, where):
+def _unit_name(unit):
     """The name in an element of kup_units, which is that name, or a dict with ``name`` and ``on_failure``."""
     name = unit.get("name") if isinstance(unit, dict) else unit
     if not isinstance(name, str) or not name.strip():
         raise KupError(
-            f"{where}kup_units has the element {unit!r}, expected the name of a service, or a dictionary with it as 'name'."
+            f"kup_units has the element {unit!r}, expected the name of a service, or a dictionary with it as 'name'."
         )
     if isinstance(unit, dict):
         strange = sorted(set(unit) - {"name", "on_failure"}, key=str)
         if strange:
-            raise KupError(
-                f"{where}kup_units has for {name} the key {strange[0]!r}, expected 'name' and 'on_failure' only."
-            )
+            raise KupError(f"kup_units has for {name} the key {strange[0]!r}, expected 'name' and 'on_failure' only.")
         if "on_failure" in unit:
-            records.check_policy(f"{where}on_failure of {name} in kup_units", unit["on_failure"])
+            records.check_policy(f"on_failure of {name} in kup_units", unit["on_failure"])
     return name
+
+
+def _hooks(hooks):
+    for phase, path in hooks.items():
+        if not isinstance(path, str) or not os.path.isabs(path) or not os.path.isfile(path):
+            raise KupError(
+                f"kup_hooks.{phase} is {path!r}, expected the absolute path of a file with tasks on the controller."
+            )
+
+
+def _positive(name):
+    def check(value):
+        if not value > 0:
+            raise KupError(f"{name} is {value!r}, expected a number of seconds above 0 such as 0.3.")
+
+    return check
 
 
 def number(name, value, least):
@@ -111,12 +221,6 @@ def number(name, value, least):
     if isinstance(value, bool) or not re.fullmatch(r"\d+", str(value)) or int(value) < least:
         raise KupError(f"{name} is {value!r}, expected a whole number of at least {least}.")
     return int(value)
-
-
-def _seconds(name, value, above_zero=False):
-    good = not isinstance(value, bool) and re.fullmatch(r"\d+(\.\d+)?", str(value))
-    if not good or (above_zero and not float(value)):
-        raise KupError(f"{name} is {value!r}, expected a number of seconds{' above 0' * above_zero} such as 0.3.")
 
 
 def batches(hosts, sizes):
@@ -148,3 +252,19 @@ def _count(size, total):
         f"kup_batches has the element {size!r}, with which it never covers the fleet; "
         "expected whole numbers from 1 or percentages from '1%' to '100%'."
     )
+
+
+#: They have no default that means anything.
+_REQUIRED = ("kup_kernel", "kup_units")
+#: variable → what else must hold of its value
+_CHECKS = {
+    "kup_kernel": _kernel,
+    "kup_units": _list_of_units,
+    "kup_engine": registry.check,
+    "kup_rehearse_max": _positive("kup_rehearse_max"),
+    "kup_batches": lambda sizes: batches(["any"], sizes),
+    "kup_max_failed": lambda value: number("kup_max_failed", value, 0),
+    "kup_hooks": _hooks,
+}
+#: Their checks see the value as it was given, and say more than its type.
+_OWN_TYPE = ("kup_kernel",)

@@ -1,23 +1,15 @@
 """A rollout's arguments: what is refused with which sentence, and how batches are made."""
 
+from pathlib import Path
+
 import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.plugin_utils import _plan
 
+OPTIONS, DEFAULTS = _plan.described(Path(__file__).parents[3])
 HOSTS = [f"node{number}" for number in range(1, 11)]
-WANTED = {
-    "kup_kernel": "7.2",
-    "kup_units": ["memcached.service"],
-    "kup_engine": "auto",
-    "kup_freeze_max": 0,
-    "kup_rounds_max": 5,
-    "kup_freeze_target": 0.3,
-    "kup_batches": [1, "25%", "100%"],
-    "kup_max_failed": 0,
-    "kup_watch_interval": 10,
-    "kup_commit_timeout": 600,
-}
+WANTED = {**DEFAULTS, "kup_kernel": "7.2", "kup_units": ["memcached.service"], "kup_report_dir": "/var/tmp/report"}
 
 
 def sizes(hosts, batches):
@@ -55,31 +47,46 @@ def test_batches_that_never_cover_the_fleet_are_refused(batches):
         _plan.batches(HOSTS, batches)
 
 
-def refusal(hosts=HOSTS, connections=None, **wanted):
+def checked(*hosts):
+    """Check hosts with these variables, node1 first; returns what their texts and empty values stand for."""
+    variables = _plan.Variables(OPTIONS, DEFAULTS)
+    meant = [variables.add(f"node{number}", {**WANTED, **host}) for number, host in enumerate(hosts, 1)]
+    variables.check()
+    return meant
+
+
+def refusal(*hosts, **wanted):
+    """What is said of these hosts, or of one with these variables."""
     with pytest.raises(KupError) as caught:
-        _plan.examine(hosts, connections or {}, {**WANTED, **wanted})
+        checked(*(hosts or [wanted]))
     return str(caught.value)
 
 
-def test_a_good_rollout_gives_its_batches():
-    assert _plan.examine(HOSTS, {"node1": "ssh"}, WANTED)[0] == ["node1"]
+def test_a_good_rollout_is_accepted():
+    assert checked({}, {}) == [{}, {}]
 
 
 def test_no_host_is_refused():
-    assert "no node to update" in refusal(hosts=[])
+    with pytest.raises(KupError, match="no node to update"):
+        _plan.check_hosts([], {})
 
 
 @pytest.mark.parametrize("transport", ["local", "ansible.builtin.local"])
 def test_the_transport_local_is_refused(transport):
-    assert refusal(connections={"node2": transport}).startswith("node2 has the connection 'local'")
+    with pytest.raises(KupError, match="^node2 has the connection 'local'"):
+        _plan.check_hosts(HOSTS, {"node1": "ssh", "node2": transport})
 
 
-@pytest.mark.parametrize("kernel", ["", None, 7.2, "seven", "7", "linux-image-7.2", "7.2; reboot"])
+@pytest.mark.parametrize("kernel", ["", None, 7.2, 7, "seven", "7", "linux-image-7.2", "7.2; reboot"])
 def test_what_is_no_kernel_is_refused(kernel):
-    assert refusal(kup_kernel=kernel).startswith(f"kup_kernel is {kernel!r}, expected")
+    assert refusal(kup_kernel=kernel).startswith(f"node1: kup_kernel is {kernel!r}, expected")
 
 
-@pytest.mark.parametrize("units", [[], None, "memcached", [""], [3], ["a b"], ["memcached.socket"], ["x.service/y"]])
+def test_a_kernel_that_yaml_has_made_a_number_of_is_to_be_quoted():
+    assert 'quote it, as in kup_kernel: "6.10"' in refusal({}, {"kup_kernel": 6.1})
+
+
+@pytest.mark.parametrize("units", [[], None, "", [""], [3], ["a b"], ["memcached.socket"], ["x.service/y"], {"a": 1}])
 def test_what_is_no_list_of_services_is_refused(units):
     assert "expected" in refusal(kup_units=units)
 
@@ -90,22 +97,42 @@ def test_a_service_named_twice_is_refused():
 
 
 def test_an_unknown_engine_is_refused_with_those_there_are():
-    assert refusal(kup_engine="magic") == "kup_engine is 'magic', expected one of auto, ppp, foam, criu."
+    assert refusal(kup_engine="magic") == "node1: kup_engine is 'magic', expected one of auto, ppp, foam, criu."
 
 
-@pytest.mark.parametrize("value", [-1, "-1", 1.5, True, None, "x", "1%"])
+@pytest.mark.parametrize("value", [-1, 1.5, True, "x", [1]])
 def test_a_bad_budget_is_refused(value):
-    assert refusal(kup_max_failed=value) == f"kup_max_failed is {value!r}, expected a whole number of at least 0."
+    assert refusal(kup_max_failed=value).startswith(f"node1: kup_max_failed is {value!r}, expected a whole number")
 
 
-@pytest.mark.parametrize("value", [0, -1, "soon", None])
+@pytest.mark.parametrize("value", [0, -1])
 def test_a_bad_timeout_is_refused_by_its_name(value):
-    sentence = f"kup_switch_timeout is {value!r}, expected a whole number of at least 1."
+    sentence = f"node1: kup_switch_timeout is {value!r}, expected a whole number of at least 1."
     assert refusal(kup_switch_timeout=value) == sentence
 
 
-def test_digits_from_the_command_line_are_numbers():
-    assert _plan.number("kup_max_failed", "2", 0) == 2
+@pytest.mark.parametrize("value", ["soon", 1.5, True, [600]])
+def test_what_is_no_number_is_refused_by_its_name(value):
+    assert refusal(kup_switch_timeout=value) == f"node1: kup_switch_timeout is {value!r}, expected a whole number."
+
+
+@pytest.mark.parametrize("value", [0, "0", "0.0"])
+def test_a_rehearsal_that_may_not_freeze_is_refused(value):
+    assert "kup_rehearse_max" in refusal(kup_rehearse_max=value)
+
+
+@pytest.mark.parametrize(
+    ("hooks", "says"),
+    [
+        ({"before_swich": "/etc/passwd"}, "kup_hooks has the key 'before_swich', expected only before_prepare"),
+        ({"before_switch": "drain.yml"}, "kup_hooks.before_switch is 'drain.yml', expected the absolute path"),
+        ({"before_switch": "/not/here.yml"}, "kup_hooks.before_switch is '/not/here.yml', expected the absolute path"),
+        ({"before_switch": ""}, "kup_hooks.before_switch is '', expected the absolute path"),
+        ("/etc/passwd", "kup_hooks is '/etc/passwd', expected a dictionary"),
+    ],
+)
+def test_a_hook_that_is_not_there_is_refused(hooks, says):
+    assert f"node2: {says}" in refusal({}, {"kup_hooks": hooks})
 
 
 # Services, and what follows where one cannot be restored.
@@ -115,7 +142,7 @@ def test_digits_from_the_command_line_are_numbers():
     "unit", [{"name": "b"}, {"name": "b.service", "on_failure": "continue"}, {"name": "b", "on_failure": "stop"}]
 )
 def test_a_service_may_have_a_policy_of_its_own(unit):
-    assert _plan.examine(HOSTS, {}, {**WANTED, "kup_units": ["a", unit], "kup_on_unit_failure": "fall_back"})
+    assert checked({"kup_units": ["a", unit], "kup_on_unit_failure": "fall_back"})
 
 
 @pytest.mark.parametrize(
@@ -146,8 +173,11 @@ def test_what_is_no_service_is_refused(unit, says):
 
 def test_an_unknown_policy_is_refused():
     assert refusal(kup_on_unit_failure="ignore") == (
-        "kup_on_unit_failure is 'ignore', expected one of fall_back, continue, stop."
+        "node1: kup_on_unit_failure is 'ignore', expected one of fall_back, continue, stop."
     )
+
+
+# Many hosts.
 
 
 @pytest.mark.parametrize(
@@ -156,13 +186,73 @@ def test_an_unknown_policy_is_refused():
         ({"kup_units": []}, "node2: kup_units is [], expected"),
         ({"kup_units": [{"name": "b", "on_failure": 1}]}, "node2: on_failure of b in kup_units is 1"),
         ({"kup_on_unit_failure": "x"}, "node2: kup_on_unit_failure is 'x'"),
+        ({"kup_gate_ports": {"a": 1}}, "node2: kup_gate_ports is {'a': 1}, expected a list."),
     ],
 )
-def test_each_host_s_own_value_is_checked(variables, says):
-    with pytest.raises(KupError) as caught:
-        _plan.check_policies(variables, "node2: ")
-    assert str(caught.value).startswith(says)
+def test_each_host_is_checked(variables, says):
+    assert refusal({}, variables, {}).startswith(says)
 
 
-def test_a_host_without_values_of_its_own_has_the_default():
-    _plan.check_policies({}, "node2: ")
+def test_what_is_wrong_on_many_hosts_is_said_once():
+    assert refusal({}, {"kup_units": []}, {"kup_units": []}, {"kup_units": []}).startswith(
+        "node2 and 2 more: kup_units"
+    )
+
+
+def test_each_mistake_has_its_sentence():
+    said = refusal({"kup_units": []}, {"kup_kernel": 6.1})
+    assert "node1: kup_units is []" in said
+    assert "node2: kup_kernel is 6.1" in said
+
+
+def test_a_message_has_an_end():
+    said = refusal(*({"kup_kernel": f"wrong {number}"} for number in range(50)))
+    assert said.count("kup_kernel is") == 10
+    assert said.endswith("There are 40 more such sentences.")
+
+
+@pytest.mark.parametrize(("name", "value"), [("kup_batches", ["2"]), ("kup_max_failed", 3), ("kup_report_dir", "/x")])
+def test_what_the_rollout_decides_once_cannot_differ(name, value):
+    assert f"node2: {name} is {value!r}, and" in refusal({}, {name: value})
+
+
+def test_hosts_may_differ_in_everything_else():
+    checked({}, {"kup_units": ["b"], "kup_kernel": "6.12", "kup_engine": "criu", "kup_commit_timeout": 60})
+
+
+# Texts and empty fields, as a survey leaves them.
+
+
+def test_what_is_given_as_its_type_is_left_alone():
+    given = {"kup_gate_ports": [11211], "kup_install_packages": False, "kup_batches": [1, "100%"], "kup_freeze_max": 9}
+    assert checked(given) == [{}]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("kup_units", "a.service\nb.service\n", ["a.service", "b.service"]),
+        ("kup_units", '["a", {"name": "b", "on_failure": "stop"}]', ["a", {"name": "b", "on_failure": "stop"}]),
+        ("kup_batches", "1, 25%, 100%", ["1", "25%", "100%"]),
+        ("kup_gate_ports", "11211\n192.0.2.7:80", ["11211", "192.0.2.7:80"]),
+        ("kup_gate_remote_ports", "80 , 443", [80, 443]),
+        ("kup_commit_timeout", " 60 ", 60),
+        ("kup_commit_timeout", "", 600),
+        ("kup_gate_numbers", "", []),
+        ("kup_hooks", None, {}),
+        ("kup_engine", "", "auto"),
+        ("kup_install_packages", "no", False),
+        ("kup_freeze_target", "0.5", 0.5),
+    ],
+)
+def test_a_text_is_what_it_can_only_mean(name, text, value):
+    assert checked({name: text})[0][name] == value
+
+
+def test_off_without_quotes_is_off():
+    checked({"kup_rehearse": False})
+
+
+def test_what_hosts_have_in_common_is_said_once():
+    meant = {"a": {"x": 1, "y": 2}, "b": {"x": 1, "y": 3}, "c": {"x": 1}}
+    assert _plan.shared(meant) == {"meant": {"x": 1}, "host_meant": {"a": {"y": 2}, "b": {"y": 3}}}

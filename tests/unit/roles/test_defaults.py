@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ import yaml
 
 from ansible_collections.kup.fleet.plugins.module_utils._update import record
 from ansible_collections.kup.fleet.plugins.modules import kup_gate, kup_preflight, kup_rehearse, kup_stage
-from ansible_collections.kup.fleet.plugins.plugin_utils import _controller, _plan
+from ansible_collections.kup.fleet.plugins.plugin_utils import _controller, _plan, _values
 
 COLLECTION = Path(__file__).parents[3]
 ROLES = ("kup", "kup_checkpoint", "kup_kexec", "kup_ready", "kup_restore")
@@ -46,10 +47,10 @@ def test_each_default_is_described(role):
 
 
 def test_a_role_alone_has_the_defaults_of_the_playbooks():
-    public, mapping = load("roles/kup/defaults/main.yml"), load("playbooks/vars/roles.yml")
+    public, sources = load("roles/kup/defaults/main.yml"), mapping()
     for role in ROLES[1:]:
         for name, value in load(f"roles/{role}/defaults/main.yml").items():
-            source = mapping.get(name, "").strip("{} ")
+            source = sources.get(name)
             if source in public and value and public[source]:
                 assert value in (public[source], "newest"), name
 
@@ -73,8 +74,13 @@ def options(role):
 
 def mapping():
     """Dict variable of a role → public variable that it takes its value from; expressions are left out."""
-    sources = {name: source.strip("{} ") for name, source in load("playbooks/vars/roles.yml").items()}
-    return {name: source for name, source in sources.items() if source in options("kup")}
+    # A value that the plan has made of a text, or else what was given.
+    expressions = {
+        name: re.fullmatch(r"{{ __kup_values\.(\w+) \| default\((\w+)\) }}", expression)
+        for name, expression in load("playbooks/vars/roles.yml").items()
+    }
+    assert all(found[1] == found[2] for found in expressions.values() if found)
+    return {name: found[1] for name, found in expressions.items() if found}
 
 
 def test_a_roles_variable_has_the_type_of_its_source():
@@ -124,16 +130,9 @@ def test_the_record_keeps_every_setting_of_the_switch():
 
 def test_the_plan_checks_every_number():
     numbers = {name for name, option in options("kup").items() if option["type"] == "int"}
-    assert set(_plan._NUMBERS) == numbers
-    task = next(task for task in load("roles/kup/tasks/plan.yml") if "kup.fleet.kup_plan" in task)
-    given = task["kup.fleet.kup_plan"]["variables"]
-    assert given == {name: f"{{{{ {name} }}}}" for name in given}
-    assert numbers | {
-        "kup_freeze_target",
-        "kup_rehearse_max",
-        "kup_engine",
-        "kup_on_unit_failure",
-        "kup_kernel",
-        "kup_units",
-        "kup_batches",
-    } == set(given)
+    assert set(_plan._NUMBERS) | {"kup_max_failed"} == numbers
+
+
+def test_the_plan_knows_every_type():
+    for name, value in load("roles/kup/defaults/main.yml").items():
+        assert _values.coerce(name, value, options("kup")[name]) is not None

@@ -1,0 +1,139 @@
+"""Answer for a node, see tests/rollout/__init__.py. Reads KUP_CANNED, a directory with ``table.json`` and the nodes' states."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import os
+import re
+import time
+import uuid
+from pathlib import Path
+
+from ansible.errors import AnsibleConnectionFailure
+from ansible.plugins.connection import ConnectionBase
+
+DOCUMENTATION = """
+name: canned
+short_description: Answer for a node
+description: For tests only.
+author: The kup.fleet maintainers
+options: {}
+extends_documentation_fragment: [connection_pipelining]
+"""
+
+NEW, OLD = "7.2.12-amd64", "6.12.1-amd64"
+_FQN = re.compile(rb"^module_fqn='[\w.]*\.(\w+)',$", re.MULTILINE)
+_PARAMS = re.compile(rb"^params=(.*),$", re.MULTILINE)
+# Module and operation → phase of the update that the node is in afterwards, and its kernel where it changes.
+_STEPS = {
+    ("kup_stage", ""): ("prepared", None),
+    ("kup_switch", "start"): ("probation", NEW),
+    ("kup_fallback", "start"): ("fell_back", OLD),
+    ("kup_commit", ""): ("committed", None),
+}
+
+
+class Node:
+    """What a node is between two modules; kept in a file, because each task has a process of its own."""
+
+    def __init__(self, name):
+        self._directory = Path(os.environ["KUP_CANNED"])
+        self._path = self._directory / f"{name}.json"
+        self._name = name
+        self.table = json.loads((self._directory / "table.json").read_text()).get(name, {})
+        self.state = {"kernel": OLD, "phase": "none", "boot": str(uuid.uuid4()), **self.table.get("state", {})}
+        if self._path.exists():
+            self.state = json.loads(self._path.read_text())
+
+    def log(self, event):
+        with (self._directory / "log").open("a") as log:
+            log.write(f"{self._name} {event}\n")
+
+    def step(self, module, operation):
+        phase, kernel = _STEPS.get((module, operation), (None, None))
+        if phase:
+            boot = str(uuid.uuid4()) if kernel else self.state["boot"]
+            self.state = {"phase": phase, "kernel": kernel or self.state["kernel"], "boot": boot}
+        self.state.setdefault("boot", str(uuid.uuid4()))
+        self._path.write_text(json.dumps(self.state))
+
+    def record(self):
+        lines = (
+            f"PHASE={self.state['phase']}\nKERNEL_OLD={OLD}\nKERNEL_NEW={NEW}\nENGINE=foam\nUNITS=memcached.service\n"
+        )
+        return "" if self.state["phase"] == "none" else f"# {hashlib.sha256(lines.encode()).hexdigest()}\n{lines}"
+
+    def status(self):
+        head = f"boot {self.state['boot']}\nkernel {self.state['kernel']}\nrestored yes\nbusy 0\n"
+        return head + self.record()
+
+    def answer(self, module, arguments):
+        known = {
+            "kup_preflight": self.preflight,
+            "kup_switch": self.account,
+            "stat": lambda: {"stat": {"exists": False}},
+            "kup_gate": lambda: {"numbers": {}},
+        }
+        return {"changed": False, **known.get(module, dict)()}
+
+    def preflight(self):
+        kernel, phase = self.state["kernel"], self.state["phase"]
+        about = {"running": kernel, "target": NEW, "package": None, "phase": phase, "engine": "foam", "fit": True}
+        lists = {name: [] for name in ("problems", "blockers", "notes", "missing", "units")}
+        return {**about, **lists, "needs_update": kernel != NEW or phase == "probation"}
+
+    def account(self):
+        about = {"timeline": [], "phases": {}, "outage_s": 1.5, "bytes": 0, "memory": {}, "units": []}
+        record = {"phase": self.state["phase"], "kernel_old": OLD, "kernel_new": NEW, "engine": "foam", "reason": ""}
+        lists = {"fresh_units": [], "stopped_by": []}
+        return {**about, "record": {**record, **lists}, "boot_id": self.state["boot"], "kernel": self.state["kernel"]}
+
+
+class Connection(ConnectionBase):
+    """Takes what is sent to a node, and gives the answer of its table."""
+
+    transport = "canned"
+    has_pipelining = True
+
+    def _connect(self):
+        return self
+
+    def exec_command(self, cmd, in_data=None, sudoable=True):
+        super().exec_command(cmd, in_data=in_data, sudoable=sudoable)
+        node = Node(self._play_context.remote_addr)
+        if node.table.get("down") or node.state.get("gone"):
+            raise AnsibleConnectionFailure("No route to host")
+        if not in_data:
+            return 0, node.status().encode() if "restore-done" in cmd else b"/root\n", b""
+        module = _FQN.search(in_data)[1].decode()
+        arguments = json.loads(ast.literal_eval(_PARAMS.search(in_data)[1].decode()))["ANSIBLE_MODULE_ARGS"]
+        operation = arguments.get("op") or arguments.get("state") or ""
+        return 0, json.dumps(self._answer(node, module, operation)).encode(), b""
+
+    def _answer(self, node, module, operation):
+        node.log(f"{module} {operation}".strip())
+        said = node.table.get(f"{module} {operation}".strip(), {})
+        # For what others do meanwhile.
+        time.sleep(said.get("after", 0))
+        answer = said.get("answer", {})
+        if answer.get("failed"):
+            return answer
+        node.step(module, "" if module in ("kup_commit", "kup_stage") and operation in ("", "committed") else operation)
+        if said.get("gone"):
+            node._path.write_text(json.dumps({**node.state, "gone": True}))
+            raise AnsibleConnectionFailure("Connection reset by peer")
+        return {**node.answer(module, {}), **answer}
+
+    def put_file(self, in_path, out_path):
+        pass
+
+    def fetch_file(self, in_path, out_path):
+        raise NotImplementedError
+
+    def close(self):
+        pass
+
+    def reset(self):
+        pass

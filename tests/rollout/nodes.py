@@ -1,0 +1,117 @@
+"""Run a playbook of this tree against nodes that a table answers for, see `tests.rollout`."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+REPO = Path(__file__).resolve().parents[2]
+CONNECTIONS = Path(__file__).parent / "connection"
+# Built by make, and not looked into: the nodes do not run them.
+PROGRAMS = ("paged", "environment", "fingerprint")
+_LIMIT = 120  # seconds
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a run ended: ``code``, its ``output``, its ``report`` (empty if there is none), and what each node was asked, in order."""
+
+    code: int
+    output: str
+    report: dict
+    asked: list
+
+    @property
+    def said(self):
+        """The output without line breaks: long messages are wrapped."""
+        return " ".join(self.output.split())
+
+    @property
+    def results(self):
+        return {row["name"]: row["result"] for row in self.report.get("nodes", [])}
+
+    def switched(self):
+        """Names of the nodes whose switch was started, in order."""
+        return [line.split()[0] for line in self.asked if line.endswith(" kup_switch start")]
+
+
+class Rollout:
+    """Nodes, and a folder for their states.
+
+    :param nodes: dict name → what its table has (`connection/canned.py`): ``down`` (never answers); ``state`` (a dict with
+        ``kernel``, ``phase``); and by module and operation, such as ``"kup_gate judge"``, a dict with ``answer`` (keys of the
+        module's result), ``after`` (seconds), ``gone`` (the connection breaks, for ever).
+    :param groups: dict name → dict with ``hosts`` (names) and ``vars``.
+    """
+
+    def __init__(self, folder, nodes, groups=None):
+        self._folder = folder
+        self._nodes = nodes
+        self._groups = groups or {}
+        (folder / "nodes").mkdir()
+        (folder / "nodes/table.json").write_text(json.dumps(nodes))
+        _link_collection(folder)
+        self._write_inventory()
+
+    def _write_inventory(self):
+        common = {"ansible_connection": "canned", "ansible_python_interpreter": "/usr/bin/python3"}
+        children = {
+            name: {"hosts": dict.fromkeys(group["hosts"]), "vars": group.get("vars", {})}
+            for name, group in self._groups.items()
+        }
+        inventory = {"all": {"hosts": dict.fromkeys(self._nodes), "vars": common, "children": children}}
+        (self._folder / "hosts.json").write_text(json.dumps(inventory))
+
+    def run(self, *words, playbook="kup_update", **variables):
+        """Run ``playbook`` with more ``words`` and ``variables`` of the command line; returns `Done`."""
+        report = self._folder / "report"
+        given = {"kup_report_dir": str(report), "kup_rehearse": "off", **variables}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE_", "PYTHON"))}
+        settings = {
+            "ANSIBLE_CONFIG": str(REPO / "ansible.cfg"),
+            "ANSIBLE_COLLECTIONS_PATH": str(self._folder / "collections"),
+            "ANSIBLE_CONNECTION_PLUGINS": str(CONNECTIONS),
+            "ANSIBLE_PIPELINING": "1",
+            "ANSIBLE_NOCOLOR": "1",
+            "ANSIBLE_LOCAL_TEMP": str(self._folder / "tmp"),
+            "KUP_CANNED": str(self._folder / "nodes"),
+        }
+        program = Path(sys.executable).with_name("ansible-playbook")
+        words = ["-i", self._folder / "hosts.json", f"kup.fleet.{playbook}", "-e", json.dumps(given), *words]
+        done = subprocess.run(
+            [program, *words],
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=self._folder,
+            env={**kept, **settings},
+            timeout=_LIMIT,
+        )
+        newest = report / "report.json"
+        log = self._folder / "nodes/log"
+        return Done(
+            done.returncode,
+            done.stdout,
+            json.loads(newest.read_text()) if newest.exists() else {},
+            log.read_text().splitlines() if log.exists() else [],
+        )
+
+
+def _link_collection(folder):
+    """The collection as it is in this tree, but for the programs in C: files of their names instead."""
+    fleet = folder / "collections/ansible_collections/kup/fleet"
+    (fleet / "files").mkdir(parents=True)
+    for name in ("playbooks", "plugins", "roles", "meta", "galaxy.yml"):
+        (fleet / name).symlink_to(REPO / name)
+    for path in (REPO / "files").iterdir():
+        if path.name not in PROGRAMS:
+            (fleet / "files" / path.name).symlink_to(path)
+    for name in PROGRAMS:
+        (fleet / "files" / name).mkdir()
+        (fleet / "files" / name / name).write_text("")
