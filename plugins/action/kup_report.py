@@ -17,6 +17,9 @@ from ansible_collections.kup.fleet.plugins.modules.kup_report import DOCUMENTATI
 from ansible_collections.kup.fleet.plugins.plugin_utils import _report
 from ansible_collections.kup.fleet.plugins.plugin_utils._controller import ControllerAction
 
+#: Options that say something of the whole rollout.
+_ROLLOUT = ("batches", "started", "kernel", "failed", "unreachable", "reason")
+
 
 class ActionModule(ControllerAction):
     documentation = DOCUMENTATION
@@ -29,7 +32,7 @@ class ActionModule(ControllerAction):
         path = f"{os.path.abspath(arguments['directory'])}/{run_id}.json"
         changes = {
             "row": _given(arguments["row"]),
-            "rollout": {"run_id": run_id, **_given({key: arguments[key] for key in ("batches", "started", "kernel")})},
+            "rollout": {"run_id": run_id, **_given({key: arguments[key] for key in _ROLLOUT})},
             "finished": time.time() if arguments["finish"] else None,
         }
         check_mode = self._task.check_mode

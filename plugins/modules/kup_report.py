@@ -106,6 +106,17 @@ options:
   kernel:
     description: The kernel that was asked for.
     type: str
+  failed:
+    description: Names of the nodes that failed.
+    type: list
+    elements: str
+  unreachable:
+    description: Names of the nodes that were never reached.
+    type: list
+    elements: str
+  reason:
+    description: Why the rollout stopped, empty if it did not.
+    type: str
   finish:
     description:
       - The rollout is at its end. Nodes without a result get one, and the time that it took is noted.

@@ -16,7 +16,7 @@ from ansible_collections.kup.fleet.plugins.module_utils._engines import registry
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._system import units as systemd_units
 from ansible_collections.kup.fleet.plugins.module_utils._update import record as records
-from ansible_collections.kup.fleet.plugins.plugin_utils import _values
+from ansible_collections.kup.fleet.plugins.plugin_utils import _budget, _values
 
 #: variable → the least whole number that it can be
 _NUMBERS = {
@@ -28,7 +28,7 @@ _NUMBERS = {
     "kup_commit_timeout": 1,
 }
 #: What is decided once for the rollout, and cannot differ from host to host.
-ROLLOUT = ("kup_batches", "kup_max_failed", "kup_report_dir")
+ROLLOUT = ("kup_batches", "kup_batch_success", "kup_max_failed", "kup_max_unreachable", "kup_report_dir")
 _MOST = 10  # sentences in one message
 
 
@@ -263,7 +263,9 @@ _CHECKS = {
     "kup_engine": registry.check,
     "kup_rehearse_max": _positive("kup_rehearse_max"),
     "kup_batches": lambda sizes: batches(["any"], sizes),
-    "kup_max_failed": lambda value: number("kup_max_failed", value, 0),
+    "kup_batch_success": lambda value: _budget.share("kup_batch_success", value, 1),
+    "kup_max_failed": lambda value: _budget.share("kup_max_failed", value, 0),
+    "kup_max_unreachable": lambda value: _budget.share("kup_max_unreachable", value, 0),
     "kup_hooks": _hooks,
 }
 #: Their checks see the value as it was given, and say more than its type.

@@ -178,4 +178,5 @@ def _cells(node):
 
 def _summary(rollout):
     wall = f" after {rollout['wall_s']:.0f} s" if "wall_s" in rollout else ""
-    return f"rollout {rollout.get('run_id', '')}: {rollout.get('result', 'running')}{wall}"
+    reason = f"; {rollout['reason']}" if rollout.get("reason") else ""
+    return f"rollout {rollout.get('run_id', '')}: {rollout.get('result', 'running')}{wall}{reason}"

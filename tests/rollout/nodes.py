@@ -44,7 +44,8 @@ class Rollout:
 
     :param nodes: dict name → what its table has (`connection/canned.py`): ``down`` (never answers); ``state`` (a dict with
         ``kernel``, ``phase``); and by module and operation, such as ``"kup_gate judge"``, a dict with ``answer`` (keys of the
-        module's result), ``after`` (seconds), ``gone`` (the connection breaks, for ever).
+        module's result), ``after`` (what another node must have been asked for before, such as ``"node1 kup_fallback start"``), ``gone`` (the
+        connection breaks, for ever).
     :param groups: dict name → dict with ``hosts`` (names) and ``vars``.
     """
 

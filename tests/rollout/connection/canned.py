@@ -24,6 +24,7 @@ extends_documentation_fragment: [connection_pipelining]
 """
 
 NEW, OLD = "7.2.12-amd64", "6.12.1-amd64"
+_PATIENCE = 60  # seconds
 _FQN = re.compile(rb"^module_fqn='[\w.]*\.(\w+)',$", re.MULTILINE)
 _PARAMS = re.compile(rb"^params=(.*),$", re.MULTILINE)
 # Module and operation → phase of the update that the node is in afterwards, and its kernel where it changes.
@@ -51,6 +52,12 @@ class Node:
         with (self._directory / "log").open("a") as log:
             log.write(f"{self._name} {event}\n")
 
+    def await_line(self, line):
+        """Wait until another node has been asked for this."""
+        deadline = time.monotonic() + _PATIENCE
+        while line and line not in (self._directory / "log").read_text().splitlines() and time.monotonic() < deadline:
+            time.sleep(0.1)
+
     def step(self, module, operation):
         phase, kernel = _STEPS.get((module, operation), (None, None))
         if phase:
@@ -69,7 +76,7 @@ class Node:
         head = f"boot {self.state['boot']}\nkernel {self.state['kernel']}\nrestored yes\nbusy 0\n"
         return head + self.record()
 
-    def answer(self, module, arguments):
+    def answer(self, module):
         known = {
             "kup_preflight": self.preflight,
             "kup_switch": self.account,
@@ -115,8 +122,7 @@ class Connection(ConnectionBase):
     def _answer(self, node, module, operation):
         node.log(f"{module} {operation}".strip())
         said = node.table.get(f"{module} {operation}".strip(), {})
-        # For what others do meanwhile.
-        time.sleep(said.get("after", 0))
+        node.await_line(said.get("after"))
         answer = said.get("answer", {})
         if answer.get("failed"):
             return answer
@@ -124,7 +130,7 @@ class Connection(ConnectionBase):
         if said.get("gone"):
             node._path.write_text(json.dumps({**node.state, "gone": True}))
             raise AnsibleConnectionFailure("Connection reset by peer")
-        return {**node.answer(module, {}), **answer}
+        return {**node.answer(module), **answer}
 
     def put_file(self, in_path, out_path):
         pass

@@ -100,9 +100,15 @@ def test_an_unknown_engine_is_refused_with_those_there_are():
     assert refusal(kup_engine="magic") == "node1: kup_engine is 'magic', expected one of auto, ppp, foam, criu."
 
 
-@pytest.mark.parametrize("value", [-1, 1.5, True, "x", [1]])
-def test_a_bad_budget_is_refused(value):
-    assert refusal(kup_max_failed=value).startswith(f"node1: kup_max_failed is {value!r}, expected a whole number")
+@pytest.mark.parametrize("name", ["kup_max_failed", "kup_max_unreachable", "kup_batch_success"])
+@pytest.mark.parametrize("value", [-1, 1.5, True, "x", [1], "101%", "-1%"])
+def test_a_bad_budget_is_refused(name, value):
+    assert refusal(**{name: value}).startswith(f"node1: {name} is {value!r}, expected a whole number")
+
+
+@pytest.mark.parametrize("value", [0, "0", "0%"])
+def test_a_batch_needs_a_success(value):
+    assert "expected a whole number of at least 1 or a percentage from '1%'" in refusal(kup_batch_success=value)
 
 
 @pytest.mark.parametrize("value", [0, -1])
@@ -211,7 +217,10 @@ def test_a_message_has_an_end():
     assert said.endswith("There are 40 more such sentences.")
 
 
-@pytest.mark.parametrize(("name", "value"), [("kup_batches", ["2"]), ("kup_max_failed", 3), ("kup_report_dir", "/x")])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("kup_batches", ["2"]), ("kup_max_failed", 3), ("kup_max_unreachable", "5%"), ("kup_report_dir", "/x")],
+)
 def test_what_the_rollout_decides_once_cannot_differ(name, value):
     assert f"node2: {name} is {value!r}, and" in refusal({}, {name: value})
 

@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from ansible_collections.kup.fleet.plugins.module_utils._update import record
-from ansible_collections.kup.fleet.plugins.modules import kup_gate, kup_preflight, kup_rehearse, kup_stage
-from ansible_collections.kup.fleet.plugins.plugin_utils import _controller, _plan, _values
+from ansible_collections.kup.fleet.plugins.modules import kup_budget, kup_gate, kup_preflight, kup_rehearse, kup_stage
+from ansible_collections.kup.fleet.plugins.plugin_utils import _budget, _controller, _plan, _values
 
 COLLECTION = Path(__file__).parents[3]
 ROLES = ("kup", "kup_checkpoint", "kup_kexec", "kup_ready", "kup_restore")
@@ -130,7 +130,18 @@ def test_the_record_keeps_every_setting_of_the_switch():
 
 def test_the_plan_checks_every_number():
     numbers = {name for name, option in options("kup").items() if option["type"] == "int"}
-    assert set(_plan._NUMBERS) | {"kup_max_failed"} == numbers
+    assert set(_plan._NUMBERS) == numbers
+
+
+def test_the_budget_knows_the_phases_of_the_playbook():
+    assert load("roles/kup/vars/main.yml")["__kup_phases_under_way"] == list(_budget.UNDER_WAY)
+
+
+def test_the_budget_has_the_defaults_of_the_role():
+    limits, defaults = _budget.Limits(), load("roles/kup/defaults/main.yml")
+    module = _controller.specification(kup_budget.DOCUMENTATION)
+    for name in ("max_failed", "max_unreachable", "batch_success"):
+        assert getattr(limits, name) == defaults[f"kup_{name}"] == module[name]["default"]
 
 
 def test_the_plan_knows_every_type():

@@ -1,0 +1,33 @@
+# Copyright (c) 2026, the kup.fleet authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Say whether a rollout goes on; the module of the same name has the documentation."""
+
+from __future__ import annotations
+
+from ansible_collections.kup.fleet.plugins.modules.kup_budget import DOCUMENTATION
+from ansible_collections.kup.fleet.plugins.plugin_utils import _budget, _facts
+from ansible_collections.kup.fleet.plugins.plugin_utils._controller import ControllerAction
+
+_LIMITS = {"max_failed": 0, "max_unreachable": 0, "batch_success": 1}
+
+
+class ActionModule(ControllerAction):
+    documentation = DOCUMENTATION
+
+    def work(self, arguments, task_vars):
+        for name, least in _LIMITS.items():
+            _budget.share(name, arguments[name], least)
+        facts = _facts.of_hosts(self._task, arguments["hosts"], task_vars["hostvars"])
+        limits = _budget.Limits(**{name: arguments[name] for name in _LIMITS})
+        budget = _budget.Budget(facts, arguments["lost"], arguments["batches"], limits)
+        node = arguments["node"]
+        turn, why = budget.goes(node) if node else (False, budget.objection())
+        return {
+            "changed": False,
+            "turn": turn,
+            "reason": why,
+            # Ansible itself understands the names without the ending.
+            **{f"{name}_nodes": getattr(budget, name) for name in ("failed", "unreachable", "lost", "committed")},
+        }

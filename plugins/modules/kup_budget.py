@@ -1,0 +1,100 @@
+#!/usr/bin/python
+# Copyright (c) 2026, the kup.fleet authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kup_budget
+short_description: Say whether a rollout goes on
+version_added: 0.1.0
+description:
+  - Counts on the controller what has become of the nodes of a rollout, by the facts that its tasks leave with them, and compares it with
+    the rollout's budgets and with what is expected of each batch.
+options:
+  hosts:
+    description: Names of all nodes of the rollout, in order.
+    type: list
+    elements: str
+    required: true
+  lost:
+    description: Names of those that Ansible has taken out of the play. They count as failed.
+    type: list
+    elements: str
+    default: []
+  batches:
+    description: Names of the nodes of each batch, as M(kup.fleet.kup_batches) returned them.
+    type: list
+    elements: list
+    default: []
+  max_failed:
+    description: How many nodes may fail, a number, or a percentage of O(hosts) rounded down.
+    type: raw
+    default: 0
+  max_unreachable:
+    description: How many nodes may never have been reached, a number, or a percentage of O(hosts) rounded down.
+    type: raw
+    default: 0
+  batch_success:
+    description:
+      - How many nodes of a batch must have committed before the next one begins, a number, or a percentage of the batch rounded up.
+        One is the least.
+    type: raw
+    default: "50%"
+  node:
+    description: The node whose turn it may be.
+    type: str
+attributes:
+  check_mode:
+    details: Nothing is ever changed.
+extends_documentation_fragment:
+  - kup.fleet.attributes
+  - kup.fleet.attributes.action
+author:
+  - The kup.fleet maintainers (!UNKNOWN)
+"""
+
+EXAMPLES = r"""
+- name: Ask whether the node may be switched
+  kup.fleet.kup_budget:
+    hosts: "{{ ansible_play_hosts_all }}"
+    batches: "{{ divided.batches }}"
+    max_failed: "10%"
+    node: "{{ inventory_hostname }}"
+  register: budget
+"""
+
+RETURN = r"""
+turn:
+  description:
+    - Whether O(node) is to be switched now. A node whose update was begun by an earlier rollout always is; one that has failed or needs
+      nothing never is.
+  type: bool
+  returned: success
+reason:
+  description: Why no further node is switched, as a part of a sentence. Empty if nothing stands in the way.
+  type: str
+  returned: success
+  sample: node1 failed, kup_max_failed allows 0
+failed_nodes:
+  description: Nodes that failed, also those that were lost after they had been reached.
+  type: list
+  elements: str
+  returned: success
+unreachable_nodes:
+  description: Nodes that were never reached.
+  type: list
+  elements: str
+  returned: success
+lost_nodes:
+  description: Those of RV(failed_nodes) that Ansible has taken out of the play.
+  type: list
+  elements: str
+  returned: success
+committed_nodes:
+  description: Nodes that have committed the update, with all of their state.
+  type: list
+  elements: str
+  returned: success
+"""

@@ -1,0 +1,156 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""Whether a rollout goes on: what has become of its nodes so far, against its budgets and the success of its batches.
+
+All of it is derived from facts that the tasks of the playbook leave with each node.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+
+#: Phases of a node's record in which an update is half done; roles/kup/vars has the same.
+UNDER_WAY = ("switching", "probation", "returning")
+_NAMES = 5  # nodes that a sentence names
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the variables of the same names say; numbers, or percentages such as ``"10%"``."""
+
+    max_failed: object = 0
+    max_unreachable: object = 0
+    batch_success: object = "50%"
+
+
+def share(name, value, least):
+    """Check a number from ``least`` or a percentage.
+
+    :raises KupError: it is neither; the sentence begins with ``name``.
+    """
+    text = "" if isinstance(value, bool) else str(value).strip()
+    percent = re.fullmatch(r"(\d+)%", text)
+    good = least <= int(percent[1]) <= 100 if percent else re.fullmatch(r"\d+", text) and int(text) >= least
+    if not good:
+        raise KupError(
+            f"{name} is {value!r}, expected a whole number of at least {least} or a percentage from '{least}%' to '100%'."
+        )
+
+
+def at_most(value, total):
+    """The number that ``value`` means of ``total`` nodes, a percentage rounded down."""
+    text = str(value).strip()
+    return total * int(text[:-1]) // 100 if text.endswith("%") else int(text)
+
+
+def at_least(value, total):
+    """The number that ``value`` means of ``total`` nodes, rounded up: one at least, and no more than there are."""
+    text = str(value).strip()
+    wanted = -(-total * int(text[:-1]) // 100) if text.endswith("%") else int(text)
+    return min(max(wanted, 1), total)
+
+
+def committed(facts):
+    """Whether a node with these facts has committed the update of this rollout, with all of its state."""
+    kept = facts.get("kup_restore_kept")
+    return bool(kept) and not kept.get("failed") and not facts.get("__kup_failed")
+
+
+def to_update(facts):
+    """Whether a node with these facts is to be updated: it needs it, and nothing has gone wrong in its preparation."""
+    fit = facts.get("kup_checkpoint_fit") or {}
+    return not facts.get("__kup_failed") and bool(fit.get("needs_update"))
+
+
+def under_way(facts):
+    """Whether the update of such a node was begun by an earlier rollout."""
+    return to_update(facts) and facts["kup_checkpoint_fit"].get("phase") in UNDER_WAY
+
+
+class Budget:
+    """The nodes of a rollout as they are now.
+
+    :param facts: dict node → its facts, for all nodes in order.
+    :param lost: nodes that Ansible has taken out of the play.
+    :param batches: lists of nodes.
+    """
+
+    def __init__(self, facts, lost, batches, limits):
+        self._facts = facts
+        self._limits = limits
+        self._batches = batches
+        bad = [node for node, about in facts.items() if about.get("__kup_failed")]
+        self.lost = [node for node in facts if node in set(lost) - set(bad)]
+        self.unreachable = [node for node in bad if facts[node].get("__kup_unreached")]
+        self.failed = [node for node in bad if node not in set(self.unreachable)] + self.lost
+        self.committed = [node for node, about in facts.items() if committed(about)]
+        self.stopping = [node for node, about in facts.items() if about.get("__kup_stops")]
+
+    def objection(self, node=None):
+        """Why no further node may be switched: a sentence without its full stop, or empty.
+
+        :param node: only what holds for this one: batches before its own.
+        """
+        limits, total = self._limits, len(self._facts)
+        if self.stopping:
+            return f"{_names(self.failed)} failed, on_failure of a service of {_names(self.stopping)} is stop"
+        if len(self.failed) > at_most(limits.max_failed, total):
+            return f"{_names(self.failed)} failed, kup_max_failed allows {limits.max_failed}"
+        if len(self.unreachable) > at_most(limits.max_unreachable, total):
+            return (
+                f"{_names(self.unreachable)} could not be reached, kup_max_unreachable allows {limits.max_unreachable}"
+            )
+        return self._unsuccessful(self._before(node))
+
+    def _before(self, node):
+        """Batches that have to be over before ``node``; for None before the last."""
+        for position, batch in enumerate(self._batches):
+            if node in batch:
+                return self._batches[:position]
+        return self._batches[:-1]
+
+    def _unsuccessful(self, batches):
+        good = set(self.committed)
+        for position, batch in enumerate(batches, 1):
+            count, wanted = len(good.intersection(batch)), at_least(self._limits.batch_success, len(batch))
+            if count < wanted:
+                return (
+                    f"{count} of batch {position} ({_names(batch)}) committed, "
+                    f"kup_batch_success ({self._limits.batch_success}) expects {wanted}"
+                )
+        return ""
+
+    def goes(self, node):
+        """(whether ``node`` is to be switched now, why not: a sentence without its full stop)."""
+        about = self._facts[node]
+        if not to_update(about):
+            return False, ""
+        if under_way(about):
+            # It runs on probation, or is about to: whoever leaves it alone costs it another outage.
+            return True, ""
+        objection = self.objection(node)
+        return not objection, objection
+
+
+def _names(nodes):
+    more = len(nodes) - _NAMES
+    return ", ".join(nodes[:_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def divide(facts, lost, make):
+    """The batches of a rollout: of nodes that need the update and can have it.
+
+    Nodes whose update an earlier rollout has begun come first, all at once: they wait for a commit.
+
+    :param facts: dict node → its facts, for all nodes in order.
+    :param lost: nodes that Ansible has taken out of the play.
+    :param make: function that divides a list of nodes into a list of lists.
+    """
+    ready = [node for node, about in facts.items() if to_update(about) and node not in lost]
+    begun = [node for node in ready if under_way(facts[node])]
+    return ([begun] if begun else []) + make([node for node in ready if node not in set(begun)])

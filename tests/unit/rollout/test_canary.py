@@ -1,0 +1,118 @@
+# Copyright (c) 2026, the kup.fleet authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The first batch has to succeed before anything follows: the real playbook, with nodes of a table."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.rollout.connection.canned import NEW
+from tests.rollout.nodes import Rollout
+
+DOWN = {"down": True}
+UP_TO_DATE = {"state": {"kernel": NEW}}
+ON_PROBATION = {"state": {"kernel": NEW, "phase": "probation"}}
+GATE_FAILS = {"kup_gate judge": {"answer": {"failed": True, "msg": "Port 11211 does not answer."}}}
+LOST_IN_SWITCH = {"kup_switch start": {"gone": True}}
+# Until another node of the batch has failed, and is on its way back.
+SLOW = {"kup_gate remember": {"after": "node1 kup_fallback start"}}
+
+# Case → nodes, and variables of the command line.
+CASES = {
+    "first_up_to_date": ([UP_TO_DATE, {}, {}], {}),
+    "canary_fails": ([UP_TO_DATE, GATE_FAILS, {}], {"kup_max_failed": 5}),
+    "first_down": ([DOWN, {}], {"kup_max_failed": 1}),
+    "first_down_allowed": ([DOWN, {}, {}], {"kup_max_unreachable": "34%"}),
+    "lost_in_switch": ([LOST_IN_SWITCH, {}], {"kup_max_unreachable": "100%", "kup_switch_timeout": 1}),
+    "spent_in_flight": ([GATE_FAILS, SLOW], {"kup_batches": ["100%"]}),
+    "resumed": ([DOWN, {}, ON_PROBATION], {}),
+}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Dict case → how its run ended."""
+
+    def run(case):
+        nodes, variables = CASES[case]
+        nodes = {f"node{number}": node for number, node in enumerate(nodes, 1)}
+        rollout = Rollout(tmp_path_factory.mktemp(case), nodes)
+        return rollout.run(kup_kernel="7.2", kup_units=["memcached.service"], **variables)
+
+    with ThreadPoolExecutor(2) as pool:
+        return dict(zip(CASES, pool.map(run, CASES), strict=True))
+
+
+def about(done):
+    return done.report["rollout"]
+
+
+def test_a_node_that_is_up_to_date_is_no_canary(runs):
+    done = runs["first_up_to_date"]
+    assert done.results == {"node1": "up_to_date", "node2": "committed", "node3": "committed"}
+    assert about(done)["batches"] == [["node2"], ["node3"]]
+    assert (done.code, about(done)["result"], about(done)["reason"]) == (0, "committed", "")
+
+
+def test_nothing_follows_before_the_canary_has_committed(runs):
+    asked = runs["first_up_to_date"].asked
+    committed = next(line for line in asked if line.startswith("node2 kup_commit"))
+    assert asked.index(committed) < asked.index("node3 kup_gate remember") < asked.index("node3 kup_switch start")
+
+
+def test_a_canary_that_fails_stops_the_rollout_whatever_may_fail(runs):
+    done = runs["canary_fails"]
+    assert done.switched() == ["node2"]
+    assert done.results == {"node1": "up_to_date", "node2": "fell_back", "node3": "untouched"}
+    assert about(done)["reason"] == "0 of batch 1 (node2) committed, kup_batch_success (50%) expects 1"
+    assert "The rollout stopped: 0 of batch 1 (node2) committed" in done.said
+    assert (done.code, about(done)["result"], about(done)["failed"]) == (2, "stopped", ["node2"])
+
+
+def test_a_node_that_is_down_is_none_that_failed(runs):
+    done = runs["first_down"]
+    assert done.switched() == []
+    assert done.results == {"node1": "lost", "node2": "untouched"}
+    assert about(done)["reason"] == "node1 could not be reached, kup_max_unreachable allows 0"
+    assert (done.code, about(done)["failed"], about(done)["unreachable"]) == (2, [], ["node1"])
+
+
+def test_with_a_node_down_that_may_be_the_next_one_is_the_canary(runs):
+    done = runs["first_down_allowed"]
+    assert done.results == {"node1": "lost", "node2": "committed", "node3": "committed"}
+    assert about(done)["batches"] == [["node2"], ["node3"]]
+    # The run fails for the node, and did not stop.
+    assert (done.code, about(done)["result"], about(done)["reason"]) == (2, "partial", "")
+
+
+def test_a_node_that_is_lost_in_its_switch_has_failed(runs):
+    done = runs["lost_in_switch"]
+    assert done.results == {"node1": "lost", "node2": "untouched"}
+    assert about(done)["reason"] == "node1 failed, kup_max_failed allows 0"
+    assert (about(done)["failed"], about(done)["unreachable"]) == (["node1"], [])
+
+
+def test_a_node_is_not_switched_when_others_have_failed_since_its_turn_came(runs):
+    done = runs["spent_in_flight"]
+    assert "node2 kup_gate remember" in done.asked
+    assert done.switched() == ["node1"]
+    assert done.results == {"node1": "fell_back", "node2": "untouched"}
+    assert about(done)["reason"] == "node1 failed, kup_max_failed allows 0"
+
+
+def test_an_update_that_was_begun_is_finished_though_the_rollout_has_stopped(runs):
+    done = runs["resumed"]
+    assert about(done)["batches"] == [["node3"], ["node2"]]
+    assert done.results == {"node1": "lost", "node2": "untouched", "node3": "committed"}
+    # It is on the new kernel already.
+    assert done.switched() == []
+
+
+def test_the_nodes_that_were_left_alone_are_released(runs):
+    for case in ("canary_fails", "first_down", "spent_in_flight"):
+        untouched = next(name for name, result in runs[case].results.items() if result == "untouched")
+        assert f"{untouched} kup_commit released" in runs[case].asked
