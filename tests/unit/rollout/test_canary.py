@@ -20,13 +20,15 @@ GATE_FAILS = {"kup_gate judge": {"answer": {"failed": True, "msg": "Port 11211 d
 LOST_IN_SWITCH = {"kup_switch start": {"gone": True}}
 # Until another node of the batch has failed, and is on its way back.
 SLOW = {"kup_gate remember": {"after": "node1 kup_fallback start"}}
+# What a survey's fields leave.
+SURVEY = {"kup_units": "memcached.service\n", "kup_batches": "1\n100%", "kup_commit_timeout": "", "kup_gate_ports": ""}
 
 # Case → nodes, and variables of the command line.
 CASES = {
     "first_up_to_date": ([UP_TO_DATE, {}, {}], {}),
     "canary_fails": ([UP_TO_DATE, GATE_FAILS, {}], {"kup_max_failed": 5}),
     "first_down": ([DOWN, {}], {"kup_max_failed": 1}),
-    "first_down_allowed": ([DOWN, {}, {}], {"kup_max_unreachable": "34%"}),
+    "first_down_allowed": ([DOWN, {}, {}], {"kup_max_unreachable": "34%", **SURVEY}),
     "lost_in_switch": ([LOST_IN_SWITCH, {}], {"kup_max_unreachable": "100%", "kup_switch_timeout": 1}),
     "spent_in_flight": ([GATE_FAILS, SLOW], {"kup_batches": ["100%"]}),
     "resumed": ([DOWN, {}, ON_PROBATION], {}),
@@ -41,7 +43,7 @@ def runs(tmp_path_factory):
         nodes, variables = CASES[case]
         nodes = {f"node{number}": node for number, node in enumerate(nodes, 1)}
         rollout = Rollout(tmp_path_factory.mktemp(case), nodes)
-        return rollout.run(kup_kernel="7.2", kup_units=["memcached.service"], **variables)
+        return rollout.run(**{"kup_kernel": "7.2", "kup_units": ["memcached.service"], **variables})
 
     with ThreadPoolExecutor(2) as pool:
         return dict(zip(CASES, pool.map(run, CASES), strict=True))
