@@ -116,7 +116,7 @@ class Variables:
         if value != first:
             self.refuse(
                 host,
-                f"{name} is {value!r}, and {first!r} on {other}; expected one value for the whole rollout, as a variable of all.",
+                f"{name} is {_values.shown(value)}, and {_values.shown(first)} on {other}; expected one value for the whole rollout, as a variable of all.",
             )
 
 
@@ -166,14 +166,16 @@ def _kernel(selector):
             f'kup_kernel is {selector!r}, expected a text; quote it, as in kup_kernel: "6.10", which is the number 6.1 without quotes.'
         )
     if not isinstance(selector, str) or not selector:
-        raise KupError(f"kup_kernel is {selector!r}, expected a text such as '7.2' (with quotes) or a whole release.")
+        raise KupError(
+            f"kup_kernel is {_values.shown(selector)}, expected a text such as '7.2' (with quotes) or a whole release."
+        )
     kernels.check_selector(selector)
 
 
 def _list_of_units(units):
     if not isinstance(units, list) or not units:
         raise KupError(
-            f"kup_units is {units!r}, expected a list of at least one service such as ['memcached.service']."
+            f"kup_units is {_values.shown(units)}, expected a list of at least one service such as ['memcached.service']."
         )
     names = [systemd_units.full_name(_unit_name(unit)) for unit in units]
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -186,7 +188,7 @@ def _unit_name(unit):
     name = unit.get("name") if isinstance(unit, dict) else unit
     if not isinstance(name, str) or not name.strip():
         raise KupError(
-            f"kup_units has the element {unit!r}, expected the name of a service, or a dictionary with it as 'name'."
+            f"kup_units has the element {_values.shown(unit)}, expected the name of a service, or a dictionary with it as 'name'."
         )
     if isinstance(unit, dict):
         strange = sorted(set(unit) - {"name", "on_failure"}, key=str)

@@ -14,12 +14,19 @@ import re
 
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 
+_LONGEST = 120  # characters of a value in a message
 _TRUE, _FALSE = ("yes", "true", "on", "1"), ("no", "false", "off", "0")
 
 
 def unset(value):
     """Whether ``value`` is what an empty field of a survey leaves."""
     return value is None or (isinstance(value, str) and not value.strip())
+
+
+def shown(value):
+    """``value`` as a message has it: a long one has no end there."""
+    text = repr(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def coerce(name, value, option):
@@ -31,7 +38,7 @@ def coerce(name, value, option):
     value = _KINDS[option.get("type", "str")](name, value, option)
     choices = option.get("choices")
     if choices and value not in choices:
-        raise KupError(f"{name} is {value!r}, expected one of {', '.join(choices)}.")
+        raise KupError(f"{name} is {shown(value)}, expected one of {', '.join(choices)}.")
     return value
 
 
@@ -40,7 +47,7 @@ def _text(name, value, option):
     if value is False and "off" in option.get("choices", ()):
         return "off"
     if not isinstance(value, str):
-        raise KupError(f"{name} is {value!r}, expected a text{_quoted(name, value)}.")
+        raise KupError(f"{name} is {shown(value)}, expected a text{_quoted(name, value)}.")
     return value
 
 
@@ -50,20 +57,20 @@ def _quoted(name, value):
 
 def _whole(name, value, _option):
     if isinstance(value, bool) or not re.fullmatch(r"-?\d+", str(value).strip()):
-        raise KupError(f"{name} is {value!r}, expected a whole number.")
+        raise KupError(f"{name} is {shown(value)}, expected a whole number.")
     return int(value)
 
 
 def _number(name, value, _option):
     if isinstance(value, bool) or not re.fullmatch(r"\d+(\.\d+)?", str(value).strip()):
-        raise KupError(f"{name} is {value!r}, expected a number of seconds such as 0.3.")
+        raise KupError(f"{name} is {shown(value)}, expected a number of seconds such as 0.3.")
     return float(value)
 
 
 def _flag(name, value, _option):
     word = str(value).strip().lower()
     if word not in _TRUE + _FALSE:
-        raise KupError(f"{name} is {value!r}, expected true or false.")
+        raise KupError(f"{name} is {shown(value)}, expected true or false.")
     return word in _TRUE
 
 
@@ -74,7 +81,7 @@ def _list(name, value, option):
     elif isinstance(value, int) and not isinstance(value, bool):
         value = [value]
     if not isinstance(value, list):
-        raise KupError(f"{name} is {value!r}, expected a list.")
+        raise KupError(f"{name} is {shown(value)}, expected a list.")
     return [_element(name, element, kind) for element in value]
 
 
@@ -84,20 +91,21 @@ def _from_text(name, text, kind):
         try:
             return json.loads(text)
         except ValueError as error:
-            raise KupError(f"{name} is {text!r}, expected a list: {error}.") from error
+            raise KupError(f"{name} is a text that begins as a list and is none in JSON: {error}.") from error
     if kind == "dict":
-        raise KupError(f"{name} is {text!r}, expected a list of dictionaries.")
+        # Checks may hold what is secret, such as a header with a token.
+        raise KupError(f"{name} is a text, expected a list of dictionaries.")
     return [part.strip() for part in re.split(r"[\n,]", text) if part.strip()]
 
 
 def _element(name, element, kind):
     if kind == "raw":
         return element
-    wrong = f"{name} has the element {element!r}, expected "
     if kind == "dict":
         if not isinstance(element, dict):
-            raise KupError(f"{wrong}a dictionary.")
+            raise KupError(f"{name} has an element that is no dictionary, expected dictionaries only.")
         return element
+    wrong = f"{name} has the element {shown(element)}, expected "
     if isinstance(element, bool) or not isinstance(element, (int, str)):
         raise KupError(f"{wrong}a {'whole number' if kind == 'int' else 'text'}.")
     if kind == "int" and not re.fullmatch(r"\d+", str(element)):
@@ -107,7 +115,7 @@ def _element(name, element, kind):
 
 def _dictionary(name, value, option):
     if not isinstance(value, dict):
-        raise KupError(f"{name} is {value!r}, expected a dictionary.")
+        raise KupError(f"{name} is {shown(value)}, expected a dictionary.")
     known = option.get("options", {})
     strange = sorted(set(value) - set(known), key=str)
     if known and strange:

@@ -43,9 +43,13 @@ def test_what_a_value_can_only_mean(value, option, meant):
         ("1e3", {"type": "float"}, "kup_x is '1e3', expected a number of seconds such as 0.3."),
         ("maybe", {"type": "bool"}, "kup_x is 'maybe', expected true or false."),
         ({}, {"type": "list"}, "kup_x is {}, expected a list."),
-        ("[1", {"type": "list"}, "kup_x is '[1', expected a list: "),
-        ("a", {"type": "list", "elements": "dict"}, "kup_x is 'a', expected a list of dictionaries."),
-        ([1], {"type": "list", "elements": "dict"}, "kup_x has the element 1, expected a dictionary."),
+        ("[1", {"type": "list"}, "kup_x is a text that begins as a list and is none in JSON: "),
+        ("a", {"type": "list", "elements": "dict"}, "kup_x is a text, expected a list of dictionaries."),
+        (
+            [1],
+            {"type": "list", "elements": "dict"},
+            "kup_x has an element that is no dictionary, expected dictionaries only.",
+        ),
         ([1.5], {"type": "list", "elements": "str"}, "kup_x has the element 1.5, expected a text."),
         ([None], {"type": "list", "elements": "str"}, "kup_x has the element None, expected a text."),
         (["x"], {"type": "list", "elements": "int"}, "kup_x has the element 'x', expected a whole number."),
@@ -63,3 +67,9 @@ def test_what_means_nothing_is_refused(value, option, says):
 @pytest.mark.parametrize(("value", "is_unset"), [(None, True), ("", True), (" \n", True), ([], False), (0, False)])
 def test_an_empty_field_is_unset(value, is_unset):
     assert _values.unset(value) is is_unset
+
+
+def test_a_message_has_no_more_than_the_beginning_of_a_long_value():
+    with pytest.raises(KupError) as caught:
+        _values.coerce("kup_x", ["x" * 100] * 100, {"type": "int"})
+    assert len(str(caught.value)) < 200
