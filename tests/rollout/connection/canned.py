@@ -24,7 +24,7 @@ extends_documentation_fragment: [connection_pipelining]
 """
 
 NEW, OLD = "7.2.12-amd64", "6.12.1-amd64"
-_PATIENCE = 60  # seconds
+_PATIENCE = 120  # seconds
 _FQN = re.compile(rb"^module_fqn='[\w.]*\.(\w+)',$", re.MULTILINE)
 _PARAMS = re.compile(rb"^params=(.*),$", re.MULTILINE)
 # Module and operation → phase of the update that the node is in afterwards, and its kernel where it changes.
