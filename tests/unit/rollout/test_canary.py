@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -23,6 +25,12 @@ SLOW = {"kup_gate remember": {"after": "node1 kup_fallback start"}}
 # What a survey's fields leave.
 SURVEY = {"kup_units": "memcached.service\n", "kup_batches": "1\n100%", "kup_commit_timeout": "", "kup_gate_ports": ""}
 
+# Runs on the controller, as one that undoes a drain would.
+HOOKS = {
+    "before_switch": "drained",
+    "after_node": "{{ kup_node_result }}",
+}
+
 # Case → nodes, and variables of the command line.
 CASES = {
     "first_up_to_date": ([UP_TO_DATE, {}, {}], {}),
@@ -31,6 +39,7 @@ CASES = {
     "first_down_allowed": ([DOWN, {}], {"kup_max_unreachable": "50%", **SURVEY}),
     "lost_in_switch": ([LOST_IN_SWITCH, {}], {"kup_max_unreachable": "100%", "kup_switch_timeout": 1}),
     "spent_in_flight": ([GATE_FAILS, SLOW], {"kup_batches": ["100%"]}),
+    "hook_fails": ([{}, {}], {"kup_max_failed": 1}),
     "resumed": ([DOWN, {}, ON_PROBATION], {}),
 }
 
@@ -42,11 +51,26 @@ def runs(tmp_path_factory):
     def run(case):
         nodes, variables = CASES[case]
         nodes = {f"node{number}": node for number, node in enumerate(nodes, 1)}
-        rollout = Rollout(tmp_path_factory.mktemp(case), nodes)
+        folder = tmp_path_factory.mktemp(case)
+        rollout = Rollout(folder, nodes)
+        variables["kup_hooks"] = {name: hook(folder, name, word) for name, word in HOOKS.items()}
         return rollout.run(**{"kup_kernel": "7.2", "kup_units": ["memcached.service"], **variables})
 
     with ThreadPoolExecutor(2) as pool:
         return dict(zip(CASES, pool.map(run, CASES), strict=True))
+
+
+def hook(folder, name, word):
+    """A file with a task that writes a line into the log of what nodes were asked for; it fails for one node of one case."""
+    task = {
+        "ansible.builtin.shell": f"echo {{{{ inventory_hostname }}}} {word} >> {folder}/nodes/log",
+        "delegate_to": "localhost",
+        "vars": {"ansible_connection": "local", "ansible_python_interpreter": sys.executable},
+        "failed_when": f"inventory_hostname == 'node2' and {name == 'after_node' and 'hook_fails' in folder.name}",
+    }
+    path = folder / f"{name}.yml"
+    path.write_text(json.dumps([task]))
+    return str(path)
 
 
 def about(done):
@@ -104,6 +128,31 @@ def test_a_node_is_not_switched_when_others_have_failed_since_its_turn_came(runs
     assert done.switched() == ["node1"]
     assert done.results == {"node1": "fell_back", "node2": "untouched"}
     assert about(done)["reason"] == "node1 failed, kup_max_failed allows 0"
+
+
+def test_every_node_whose_turn_came_is_put_back_into_service(runs):
+    ends = {
+        "canary_fails": {"node2": "fell_back"},
+        "first_down": {},
+        "lost_in_switch": {"node1": "lost"},
+        "spent_in_flight": {"node1": "fell_back", "node2": "pending"},
+        "resumed": {"node3": "committed"},
+        "first_up_to_date": {"node2": "committed", "node3": "committed"},
+    }
+    for case, expected in ends.items():
+        asked = runs[case].asked
+        found = dict(line.split() for line in asked if line.split()[1:] and line.split()[1] in set(expected.values()))
+        assert found == expected, (case, asked)
+    # An update that was begun drained its node then.
+    assert "node3 drained" not in runs["resumed"].asked
+
+
+def test_a_hook_that_fails_in_the_end_is_its_nodes_failure(runs):
+    done = runs["hook_fails"]
+    assert done.results == {"node1": "committed", "node2": "committed"}
+    assert (done.code, about(done)["failed"]) == (2, ["node2"])
+    reasons = {row["name"]: row["reason"] for row in done.report["nodes"]}
+    assert reasons["node2"].startswith("kup_hooks.after_node: ")
 
 
 def test_an_update_that_was_begun_is_finished_though_the_rollout_has_stopped(runs):
