@@ -39,8 +39,9 @@ class Lab:
 
     def ssh(self, machine, command, silence=15):
         """Return the argv of COMMAND on a node, ended after so many SILENCE seconds without a reply."""
-        # A node that switches kernels during a command never closes the connection.
-        return ["ssh", *inventory.ssh_arguments(self.state, self.name), "-o", "ConnectTimeout=5",
+        # A node that switches kernels during a command never closes the connection. One that is busy with the memory of many
+        # applications takes its time to let somebody in.
+        return ["ssh", *inventory.ssh_arguments(self.state, self.name), "-o", f"ConnectTimeout={silence // 3}",
                 "-o", "ServerAliveInterval=5", "-o", f"ServerAliveCountMax={silence // 5}",
                 f"root@{machine.node['address']}", *command]  # fmt: skip
 
