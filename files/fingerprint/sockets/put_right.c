@@ -146,6 +146,18 @@ static int take_membership(struct sockets_found *found, struct words *words)
 	return 0;
 }
 
+static int take_name(struct sockets_found *found, struct words *words)
+{
+	struct name_line line = { 0 };
+
+	if (words->count != 6 || parse_holder(words, &line.pid, &line.number))
+		return -1;
+	line.name = take(sizeof(*line.name));
+	/* Kept also if it is refused: it is freed with the others. */
+	APPEND(found->names, found->names_count, line);
+	return file_name_parse(words->word + 3, words->count - 3, line.name);
+}
+
 int sockets_take(struct sockets_found *found, struct words *words)
 {
 	if (!strcmp(words->word[0], "options"))
@@ -154,6 +166,8 @@ int sockets_take(struct sockets_found *found, struct words *words)
 		return take_socket(found, words);
 	if (!strcmp(words->word[0], "membership"))
 		return take_membership(found, words);
+	if (!strcmp(words->word[0], "name"))
+		return take_name(found, words);
 	return 1;
 }
 
@@ -304,6 +318,23 @@ static size_t put_membership_right(struct holder *holder, const struct membershi
 	return 1;
 }
 
+static size_t put_name_right(struct holder *holder, const struct name_line *line)
+{
+	CLEANUP_FD int copy = copy_of(holder, line->pid, line->number);
+
+	int reason;
+
+	if (copy >= 0 && !file_name_put_right(line->pid, copy, line->name))
+		return 0;
+	reason = errno;
+	/* A process that runs may have closed the socket, or removed its file. */
+	if ((copy < 0 || reason == ENOENT) && !stands_still(line->pid))
+		return 0;
+	printf("process %d descriptor %d: the file of the unix socket does not have its name (%s)\n", line->pid, line->number,
+	       strerror(reason));
+	return 1;
+}
+
 size_t sockets_put_right(const struct sockets_found *found)
 {
 	struct holder holder = { .process = -1 };
@@ -326,6 +357,8 @@ size_t sockets_put_right(const struct sockets_found *found)
 	}
 	for (size_t i = 0; i < found->memberships_count; i++)
 		left += put_membership_right(&holder, &found->memberships[i]);
+	for (size_t i = 0; i < found->names_count; i++)
+		left += put_name_right(&holder, &found->names[i]);
 	close_fd(&holder.process);
 	return left;
 }
@@ -334,6 +367,9 @@ void sockets_free(struct sockets_found *found)
 {
 	for (size_t i = 0; i < found->memberships_count; i++)
 		free(found->memberships[i].words);
+	for (size_t i = 0; i < found->names_count; i++)
+		free(found->names[i].name);
+	free(found->names);
 	free(found->memberships);
 	free(found->sockets);
 	free(found->sets);

@@ -9,6 +9,7 @@
 
 #include "base/processes.h"
 #include "base/lines.h"
+#include "sockets/file_name.h"
 #include "sockets/identity.h"
 
 struct socket_set {
@@ -30,11 +31,18 @@ struct membership_line {
 	size_t count;
 };
 
+struct name_line {
+	pid_t pid;
+	int number;
+	struct file_name *name;
+};
+
 struct sockets_found {
 	struct socket_set *sets;
 	struct socket_line *sockets;
 	struct membership_line *memberships;
-	size_t sets_count, sockets_count, memberships_count;
+	struct name_line *names;
+	size_t sets_count, sockets_count, memberships_count, names_count;
 	/* SO_REUSEADDR of the sockets without a peer on each port, plus one; 0: there are none. */
 	unsigned char reuse[65536];
 };

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/lines.h"
+#include "sockets/file_name.h"
 #include "sockets/identity.h"
 #include "sockets/options.h"
 
@@ -161,6 +162,8 @@ static int record_socket(struct sockets_recorder *recorder, pid_t pid, int numbe
 	fprintf(recorder->file, " %lu\n", set);
 	if (identity.on & ON_DATAGRAM)
 		memberships_record(recorder->file, &recorder->groups, pid, number, copy, identity.family);
+	if (identity.on & ON_UNIX)
+		file_name_record(recorder->file, pid, number, copy);
 	return 0;
 }
 

@@ -316,6 +316,83 @@ class Sockets(unittest.TestCase):
         one.settimeout(5)
         self.assertEqual(one.recv(9), b"heard")
 
+    def rename(self, bound, current):
+        """A listener whose file has got another name, and what was recorded; then a restore, which binds it to the first."""
+        one = self.make(socket.AF_UNIX)
+        one.bind(bound)
+        one.listen()
+        os.rename(bound, current)
+        said = self.record()
+        self.assertEqual(self.put_right(), (0, []))
+        with socket.socket(socket.AF_UNIX) as new:
+            new.bind(bound)
+            new.listen()
+            os.dup2(new.fileno(), one.fileno())
+        return said
+
+    def test_the_file_of_a_socket_gets_its_name_again(self):
+        place = os.path.dirname(self.path)
+        os.mkdir(f"{place}/real dir")
+        os.symlink("real dir", f"{place}/link")
+        bound, current = f"{place}/link/new", f"{place}/real dir/so cket"
+        said = self.rename(bound, current)
+        self.assertEqual(said.count("\nname "), 1, said)
+        # On a disk, the file of the last boot.
+        old = os.stat(current).st_ino
+        self.assertEqual(self.put_right(), (0, []))
+        self.assertNotEqual(os.stat(current).st_ino, old)
+        self.assertEqual(os.listdir(f"{place}/real dir"), ["so cket"])
+        client = self.make(socket.AF_UNIX)
+        client.connect(current)
+        self.assertEqual(self.put_right(), (0, []))
+
+    def test_sockets_that_keep_the_name_of_their_file_need_nothing(self):
+        place = os.path.dirname(self.path)
+        gone, listener, relative, client = (self.make(socket.AF_UNIX) for _number in range(4))
+        gone.bind(f"{place}/gone")
+        os.unlink(f"{place}/gone")
+        listener.bind(f"{place}/here")
+        listener.listen()
+        client.connect(f"{place}/here")
+        accepted, _address = listener.accept()
+        self.addCleanup(accepted.close)
+        os.rename(f"{place}/here", f"{place}/there")
+        self.assertEqual(self.record().count("\nname "), 1)
+        os.rename(f"{place}/there", f"{place}/here")
+        here = os.getcwd()
+        self.addCleanup(os.chdir, here)
+        os.chdir(place)
+        relative.bind("beside")
+        self.assertNotIn("\nname ", self.record())
+
+    def test_nothing_but_the_sockets_own_file_is_renamed(self):
+        place = os.path.dirname(self.path)
+        os.mkdir(f"{place}/dir")
+        bound, current = f"{place}/dir/new", f"{place}/dir/name"
+        self.rename(bound, current)
+        # Somebody's file has the name.
+        os.unlink(current)
+        with open(current, "w", encoding="ascii") as stream:
+            stream.write("precious")
+        code, lines = self.put_right()
+        self.assertEqual((code, len(lines)), (3, 1), lines)
+        self.assertIn("does not have its name (File exists)", lines[0])
+        with open(current, encoding="ascii") as stream:
+            self.assertEqual(stream.read(), "precious")
+        # A link on the way.
+        os.unlink(current)
+        os.rename(f"{place}/dir", f"{place}/other")
+        os.symlink("other", f"{place}/dir")
+        self.assertEqual(self.put_right()[0], 3)
+        self.assertEqual(os.listdir(f"{place}/other"), ["new"])
+        # Another socket has the name that it was bound to. The process runs, and may have removed the file itself.
+        os.unlink(f"{place}/dir")
+        os.rename(f"{place}/other", f"{place}/dir")
+        os.unlink(bound)
+        self.make(socket.AF_UNIX).bind(bound)
+        self.assertEqual(self.put_right(), (0, []))
+        self.assertEqual(os.listdir(f"{place}/dir"), ["new"])
+
     def test_what_cannot_be_put_right_is_told(self):
         one = self.make(socket.AF_INET, socket.SOCK_DGRAM)
         one.bind(("127.0.0.1", 0))
@@ -387,6 +464,11 @@ class Sockets(unittest.TestCase):
             said + "options 0 SO_MARK=1\n",
             said.replace(" SO_MARK", "  SO_MARK"),
             said + "socket 1 2 3 4 5 x x 9\n",
+            said + "name 1 2 x2f x6e\n",
+            said + "name 1 2 x2f x2e2e x6e\n",
+            said + "name 1 2 x2f x612f62 x6e\n",
+            said + "name 1 2 x2f00 x61 x6e\n",
+            said + "name 1 2 x72 x61 x6e\n",
             said + "\0",
         ):
             with open(self.path, "w", encoding="ascii") as stream:

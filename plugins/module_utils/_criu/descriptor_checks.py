@@ -83,13 +83,14 @@ def peer_of_another_user(descriptor, around):
 
 @check
 def moved_unix_socket(descriptor, around):
-    """The file of a unix socket was renamed after the socket was bound, as haproxy does. CRIU takes it for removed."""
+    """The file of a unix socket was moved after the socket was bound, to another directory, or its first name is taken now."""
     del around
     if descriptor.moved:
         yield (
             descriptor.text,
-            f"is bound as {descriptor.moved}, and that file has another name now, under which nobody would find it after the restore",
-            "let it listen on an abstract socket or on TCP (haproxy: abns@NAME, or 127.0.0.1:PORT)",
+            f"is bound as {descriptor.moved}, and its file is in another directory now, or something else has that name, so that nobody "
+            "would find it after the restore",
+            "let it listen on an abstract socket or on TCP (haproxy: abns@NAME, or 127.0.0.1:PORT), or restart it",
         )
 
 

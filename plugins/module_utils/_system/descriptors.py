@@ -64,11 +64,12 @@ class Copies:
         return self._ask(number, _peer_user)
 
     def moved(self, number, path):
-        """Whether the file of the bound unix socket behind ``number`` is still there, but by another name than that of the socket.
+        """Whether the file of the bound unix socket behind ``number`` is still there, but by another name than that of the socket, which
+        it would not get again. The fingerprint program gives it another one in the directory of the first, if CRIU can have that.
 
-        :param path: where that name leads to from here; empty where that is not known.
+        :param path: where the first name leads to from here; empty where that is not known.
         """
-        return bool(self._ask(number, lambda bound: _moved(bound, path)))
+        return bool(self._ask(number, lambda bound: _moved(bound, path, f"/proc/{self._pid}/root")))
 
     def _ask(self, number, question):
         copy = self._call(_PIDFD_GETFD, self._handle, number, 0)
@@ -113,15 +114,22 @@ def _peer_user(connection):
     return struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1]
 
 
-def _moved(bound, path):
+def _moved(bound, path, root):
     file = fcntl.ioctl(bound, _SIOCUNIXFILE)
     try:
         there = os.fstat(file).st_nlink > 0
-        name = os.path.basename(os.readlink(f"/proc/self/fd/{file}"))
+        current = os.readlink(f"/proc/self/fd/{file}")
     finally:
         os.close(file)
-    bound_as = os.fsdecode(bound.getsockname())
-    return there and (name != os.path.basename(bound_as) or bool(path and not os.path.lexists(path)))
+    renamed = os.path.basename(current) != os.path.basename(os.fsdecode(bound.getsockname()))
+    gone = bool(path and not os.path.lexists(path))
+    return there and (renamed or gone) and not (renamed and gone and _same_directory(path, root + current))
+
+
+def _same_directory(path, other):
+    with contextlib.suppress(OSError):
+        return os.path.samefile(os.path.dirname(path), os.path.dirname(other))
+    return False
 
 
 def _on_top(connection):

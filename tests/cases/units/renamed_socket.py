@@ -21,4 +21,4 @@ def program():
 
 
 def look():
-    return {"greeting": greeting(f"{PLACE}/socket")}
+    return {"greeting": greeting(f"{PLACE}/socket"), "files": sorted(os.listdir(PLACE))}

@@ -294,7 +294,7 @@ CASES = [
             descriptor("socket:[7]", moved="/run/app/admin.5.tmp"),
             descriptor("socket:[7]"),
             "descriptor 5 (socket:[7])",
-            "is bound as /run/app/admin.5.tmp, and that file has another name now",
+            "is bound as /run/app/admin.5.tmp, and its file is in another directory now",
         ),
     ),
     ("device-descriptor", Case(descriptor("/dev/fuse"), descriptor("/dev/urandom"), "descriptor 5 (/dev/fuse)")),

@@ -270,19 +270,19 @@ def test_a_peer_of_another_user_is_seen(start, monkeypatch, user, blocked):
     assert [blocker.code for blocker in blockers] == ["peer-of-another-user"] * 2 * blocked
 
 
-@pytest.mark.parametrize("renamed", [False, True])
-def test_a_listener_whose_file_was_renamed_is_seen(start, tmp_path, monkeypatch, renamed):
+@pytest.mark.parametrize("moved", [False, True])
+def test_a_listener_whose_file_was_moved_is_seen(start, tmp_path, monkeypatch, moved):
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(f"{tmp_path}/socket.new")
         listener.listen()
-        if renamed:
-            (tmp_path / "socket.new").rename(tmp_path / "socket")
+        (tmp_path / "other").mkdir()
+        (tmp_path / "socket.new").rename(tmp_path / ("other/socket" if moved else "socket"))
         unit = start(pass_fds=[listener.fileno()])
         row = UnixSocket(f"{tmp_path}/socket.new", os.fstat(listener.fileno()).st_ino)
         monkeypatch.setattr(seen.unix_sockets, "table", lambda: {row.inode: row})
         blockers = examination.examine(unit).blockers
-    assert [blocker.code for blocker in blockers] == ["moved-unix-socket"] * renamed
-    assert not renamed or f"is bound as {tmp_path}/socket.new, and" in blockers[0].sentence()
+    assert [blocker.code for blocker in blockers] == ["moved-unix-socket"] * moved
+    assert not moved or f"is bound as {tmp_path}/socket.new, and" in blockers[0].sentence()
 
 
 def test_a_file_on_a_mount_that_the_unit_does_not_have(start, monkeypatch, tmp_path):

@@ -32,6 +32,10 @@ def rename(directory):
     (directory / "socket").rename(directory / "other")
 
 
+def take_away(directory):
+    (directory / "socket").rename(f"{directory}.other")
+
+
 def replace(directory):
     rename(directory)
     (directory / "socket").touch()
@@ -50,7 +54,16 @@ def keep(directory):
 
 
 @pytest.mark.parametrize(
-    ("change", "moved"), [(rename, True), (replace, True), (rename_directory, True), (remove, False), (keep, False)]
+    ("change", "moved"),
+    [
+        # It gets that name again.
+        (rename, False),
+        (take_away, True),
+        (replace, True),
+        (rename_directory, True),
+        (remove, False),
+        (keep, False),
+    ],
 )
 def test_where_the_file_of_a_unix_socket_is(tmp_path, change, moved):
     place = tmp_path / "run"
@@ -63,6 +76,8 @@ def test_where_the_file_of_a_unix_socket_is(tmp_path, change, moved):
         bound.bind(f"{place}/socket")
         change(place)
         assert copies.moved(bound.fileno(), f"{place}/socket") == moved
+        # Of a name in a working directory nobody knows where it leads.
+        assert change is not rename or copies.moved(bound.fileno(), "")
         assert not copies.moved(lonely.fileno(), "")
 
 
