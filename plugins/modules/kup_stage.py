@@ -13,7 +13,7 @@ description:
   - Copies the new kernel and the running one, each with what it boots with, to a place of their own, proves that both can
     be loaded with kexec, makes the running kernel the boot loader's default until commit, and opens the node's
     transaction record in phase C(prepared).
-  - The applications are not touched, and nothing happens to the node until M(kup.fleet.kup_switch) is called, which may
+  - The applications are not touched, no kernel stays loaded, and nothing happens to the node until M(kup.fleet.kup_switch) is called, which may
     be hours later.
 options:
   kernel:

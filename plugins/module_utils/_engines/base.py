@@ -69,13 +69,12 @@ class Engine(abc.ABC):
         return rss
 
     def load(self, record, target):
-        """Load the kernel ``target`` for the switch, unless it is loaded already.
+        """Load the kernel ``target`` for the switch.
 
         :returns: a text for the shell of the next boot (boot/N/frames, see `boot_plan`); empty: none.
         :raises KupError: the kernel cannot be loaded. The caller calls `give_up`.
         """
-        if not kexec.loaded():
-            kexec.load(target, crash_kernel.words(record, target))
+        kexec.load(target, crash_kernel.words(record, target))
         return ""
 
     def seal(self, checkpoints):

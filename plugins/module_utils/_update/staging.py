@@ -46,10 +46,9 @@ def stage(target, units, settings, *, initramfs, owner):
     if not same:
         record = records.Record(fresh, ID=time.strftime("%Y%m%dT%H%M%S", time.gmtime()), STARTED=str(int(time.time())))
         record["CRASHKERNEL"] = crash_kernel.room(kexec.place(old))
-    if not same or not kexec.loaded():
+    if not same:
         _prove_loading(record)
         changed = True
-    if not same:
         timeline.begin()
         with contextlib.suppress(FileNotFoundError):
             os.unlink(PANIC_LOG)
@@ -63,7 +62,7 @@ def is_staged(target, units, settings, *, owner):
     """Whether `stage` would find its work done; the same refusals for what the record says."""
     _refuse_unfinished(owner, target)
     fresh = _fresh(target, units, kernels.running(), settings)
-    return _is_prepared(records.load(), fresh) and kexec.loaded()
+    return _is_prepared(records.load(), fresh)
 
 
 def _refuse_unfinished(owner, target):
@@ -106,11 +105,12 @@ def _preserve(old, target, engine, initramfs):
 
 
 def _prove_loading(record):
-    """Load both kernels. The target comes last and stays loaded."""
+    """Load both kernels, and leave none loaded: with one, `systemctl reboot` would jump into it."""
+    words = {record["KERNEL_NEW"]: crash_kernel.words(record, record["KERNEL_NEW"])}
+    for kernel in (record["KERNEL_OLD"], record["KERNEL_NEW"]):
+        kexec.unload()
+        kexec.load(kernel, words.get(kernel, ""))
     kexec.unload()
-    kexec.load(record["KERNEL_OLD"])
-    kexec.unload()
-    kexec.load(record["KERNEL_NEW"], crash_kernel.words(record, record["KERNEL_NEW"]))
 
 
 def _is_prepared(record, fresh):
