@@ -14,7 +14,13 @@ from lab.rollout import Rollout, read_report
 HERE = "../tests/cases"
 NOTHING = {name: [] for name in ("kup_gate_ports", "kup_gate_numbers", "kup_gate_commands")}
 # An emulated processor copies and restores twenty Python programs, one after the other.
-PATIENT = {"kup_rounds_max": 1, "kup_restore_timeout": 240, "kup_switch_timeout": 600, "kup_commit_timeout": 900}
+PATIENT = {
+    "kup_rounds_max": 1,
+    "kup_freeze_max": 300,
+    "kup_restore_timeout": 240,
+    "kup_switch_timeout": 600,
+    "kup_commit_timeout": 900,
+}
 # How an update ends that was good, by way.
 GOOD = {"update": "committed", "fallback": "fell_back", "panic": "fell_back"}
 

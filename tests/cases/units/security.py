@@ -9,7 +9,7 @@ from service import libc, result
 
 NOBODY = 65534
 PATH = "/var/tmp/case-security"
-REFUSAL = "Landlock"
+REFUSAL = "Landlock|SO_PEERCRED"
 MUST = {"writes": False, "peer": [NOBODY, NOBODY]}
 WRITE_FILE, MAKE_FILE = 1 << 1, 1 << 8
 
