@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -161,6 +163,13 @@ int write_all(int fd, const void *buffer, size_t size)
 		size -= (size_t)put;
 	}
 	return 0;
+}
+
+int open_resolved(int directory, const char *path, int flags, uint64_t resolve)
+{
+	struct open_how how = { .flags = (uint64_t)(flags | O_CLOEXEC), .resolve = resolve };
+
+	return (int)syscall(SYS_openat2, directory, path, &how, sizeof(how));
 }
 
 int open_private_directory(const char *path)

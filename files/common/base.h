@@ -34,6 +34,8 @@ int read_all_at(int fd, void *buffer, size_t size, off_t offset);
 int wait_for_disk(int fd);
 int write_all_at(int fd, const void *buffer, size_t size, off_t offset);
 int write_all(int fd, const void *buffer, size_t size);
+/* Opens a path from a directory on, by rules for the way there (RESOLVE_*, openat2(2)). -1 with errno. */
+int open_resolved(int directory, const char *path, int flags, uint64_t resolve);
 /* Opens a directory that only root (or the caller's own user) can enter. -1 after saying why not. */
 int open_private_directory(const char *path);
 /* Replaces the file `name` in the directory by these bytes, durably. -1 with errno. */

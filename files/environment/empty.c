@@ -31,12 +31,8 @@ static int remove_entries(struct walk *walk, int directory);
 /* Not in another mount, also not of the same file system: systemd may have bound a directory there (BindPaths=). */
 static int open_in_same_mount(int directory, const char *name)
 {
-	struct open_how how = {
-		.flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
-		.resolve = RESOLVE_NO_XDEV | RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
-	};
-
-	return (int)syscall(SYS_openat2, directory, name, &how, sizeof(how));
+	return open_resolved(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW,
+			     RESOLVE_NO_XDEV | RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
 }
 
 /* Whether the directory has got a name at the top that nothing else had. */

@@ -115,8 +115,8 @@ CASES = (
     Mutation(
         "files/environment/empty.c",
         "what is bound into a private directory is emptied as well",
-        ".resolve = RESOLVE_NO_XDEV | ",
-        ".resolve = ",
+        "RESOLVE_NO_XDEV | ",
+        "",
     ),
     Mutation(
         "plugins/module_utils/_system/private_places.py",

@@ -8,7 +8,6 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -16,8 +15,6 @@
 
 /* include/uapi/linux/un.h, since Linux 4.16: the socket's file, opened with O_PATH. */
 #define IOCTL_UNIX_FILE 0x89e0
-/* The same number on all architectures. */
-#define NUMBER_OF_OPENAT2 437
 
 static int open_root(pid_t pid)
 {
@@ -29,9 +26,7 @@ static int open_root(pid_t pid)
 
 static int open_directory(int root, const char *path, uint64_t resolve)
 {
-	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = resolve };
-
-	return root < 0 ? -1 : (int)syscall(NUMBER_OF_OPENAT2, root, path, &how, sizeof(how));
+	return root < 0 ? -1 : open_resolved(root, path, O_PATH | O_DIRECTORY, resolve);
 }
 
 /* The path of an open file as its own mount namespace has it. -1: it is too long. */

@@ -321,7 +321,6 @@ static size_t put_membership_right(struct holder *holder, const struct membershi
 static size_t put_name_right(struct holder *holder, const struct name_line *line)
 {
 	CLEANUP_FD int copy = copy_of(holder, line->pid, line->number);
-
 	int reason;
 
 	if (copy >= 0 && !file_name_put_right(line->pid, copy, line->name))
