@@ -104,8 +104,8 @@ class Descriptor:
     ``target``: of the link in /proc/PID/fd; ``holder``: pid outside of the unit that has the same pipe; ``inode`` and
     ``peer`` (path, or words) of a unix socket that leads out of the unit; ``peer_user``: its user id, where it is in the unit and neither
     root nor of the same user; ``moved``: the name of one whose file has another name now, which it would not get again; ``kind`` of any
-    other socket; ``connection``: both ends of one over the loopback to the process ``holder`` of no carried unit; of files: number of the ``device``
-    of a regular one (empty in a private place, whose files go along), ``external``: CRIU's name where it is on a mount that the unit does
+    other socket; ``connection``: both ends of one over the loopback to the process ``holder`` of no carried unit; of files: number of
+    the ``device`` of a regular one (empty in a private place, whose files go along), ``external``: CRIU's name where it is on a mount that the unit does
     not have, ``private``: the next boot has not got it at its path, ``unseen``: it is written to, and its path leads elsewhere outside of
     the unit, ``unreadable``: why it cannot be looked at, ``deleted``: it has no name.
     """
