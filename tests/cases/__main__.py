@@ -44,6 +44,10 @@ def arguments():
     )
     parser.add_argument("--seed", type=int, help="of the sample (default: another one each time)")
     parser.add_argument("--together", action="store_true", help="also those in one update that usually go alone")
+    parser.add_argument(
+        "--updates", type=int, default=1, metavar="COUNT",
+        help="so many updates one after the other, to the new kernel and to the old one in turn (default: %(default)s)",
+    )  # fmt: skip
     parser.add_argument("--no-record", action="store_true", help="leave docs/cases.json as it is")
     parser.add_argument(
         "--before", action="store_true", help="record what the cases did before this work (before.json)"
@@ -51,7 +55,10 @@ def arguments():
     parser.add_argument("--lab", default="cases", metavar="NAME", help="the lab's name (default: %(default)s)")
     parser.add_argument("--table", action="store_true", help="write docs/cases.md and boot nothing")
     parser.add_argument("--list", action="store_true", help="print the cases and boot nothing")
-    return parser.parse_args()
+    args = parser.parse_args()
+    if args.updates != 1 and args.way != "update":
+        parser.error(f"--updates {args.updates} does not go with --way {args.way}: expected --way update.")
+    return args
 
 
 def run(args):

@@ -37,6 +37,10 @@ class Node:
         self.machine = self.lab.machine(NODE)
         self.old, self.new = (self.lab.record["image"][f"kernel_{which}"] for which in ("from", "to"))
 
+    def turn(self):
+        """Let the next update lead to the other kernel."""
+        self.old, self.new = self.new, self.old
+
     @property
     def address(self):
         return self.machine.node["address"]

@@ -59,8 +59,13 @@ class Slice:
             for case in cases:
                 self._record(case, "update", *judge.result(case, "update", outcome))
             self._count_knocks("update", outcome)
-        outcome = carrier.go(self._way, cases)
-        self._count_knocks(self._way, outcome)
+        for number in range(self._args.updates):
+            if number:
+                carrier.turn()
+            outcome = carrier.go(self._way, cases)
+            self._count_knocks(self._way, outcome)
+            if any(judge.result(case, self._way, outcome)[0] != "right" for case in cases):
+                break
         return outcome
 
     def _count_knocks(self, way, outcome):

@@ -104,6 +104,10 @@ class Carrier(Updates):
         """Return preflight's blockers for the CASES."""
         return self.blockers([case.unit for case in cases])
 
+    def turn(self):
+        """Let the next update lead to the other kernel."""
+        self._node.turn()
+
     def blind(self, units, collection):
         """Update the UNITS by the COLLECTION of this folder, which has to refuse them."""
         variables = self._variables(units)
