@@ -32,8 +32,8 @@ def reply(wire):
 
 
 class Client:
-    def __init__(self, connect):
-        self._wire, self._multi, self._pairs = connect(PORTS[0]), connect(PORTS[0]), values(b"redis", 20000)
+    def __init__(self, connect, port=PORTS[0]):
+        self._wire, self._multi, self._pairs = connect(port), connect(port), values(b"redis", 20000)
         for begin in range(0, len(self._pairs), 500):
             self._ask(self._wire, b"MSET", *(word for pair in self._pairs[begin : begin + 500] for word in pair))
         self._ask(self._wire, b"CLIENT", b"SETNAME", b"of-before")

@@ -5,8 +5,8 @@ import struct
 
 import pytest
 
-from tests.applications import http
-from tests.applications.software import mariadb, php_fpm, postgresql, rabbitmq, redis
+from tests.applications import dns, http
+from tests.applications.software import mariadb, mosquitto, php_fpm, postgresql, rabbitmq, redis
 from tests.applications.wire import Wire
 
 
@@ -127,3 +127,26 @@ def test_what_php_complains_of_is_an_error(said):
     request = php_fpm.Request(said(records((7, b"PHP message: no file"))), 8)
     with pytest.raises(ValueError, match="no file"):
         request.end()
+
+
+def test_an_answer_of_a_name_server(said):
+    name = b"\4name\2of\3lab\0"
+    record = struct.pack(">HHIH", 16, 1, 60, 7) + b"\6text 1"
+    body = struct.pack(">6H", 7, 0x8400, 1, 1, 0, 0) + name + struct.pack(">HH", 16, 1) + b"\xc0\x0c" + record
+    assert dns.answer(said(struct.pack(">H", len(body)) + body)) == (7, 0, ["text 1"])
+    assert dns.question(7, "name.of.lab")[2:].startswith(struct.pack(">6H", 7, 0x0100, 1, 0, 0, 1) + name)
+
+
+def test_messages_of_mosquitto(said):
+    long = b"x" * 300
+    connection = mosquitto.Connection(
+        said(
+            b"\x20\2\0\0\x90\3\0\1\1\x32\xb1\2\0\1t\0\7" + long + b"\x31\4\0\1tk\x40\2\0\1",
+        ),
+        b"me",
+    )
+    connection.subscribe(b"t")
+    assert connection.message() == (b"t", long, b"\0\7")
+    assert connection.message() == (b"t", b"k", None)
+    with pytest.raises(ValueError, match="kind 4, expected 3"):
+        connection.message()
