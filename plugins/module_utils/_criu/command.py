@@ -122,7 +122,7 @@ def restore_command(directory, findings, pidfile, keeps_connections, own_mounts)
 
 
 def _both(findings):
-    return ["--file-locks"] if findings.file_locks else []
+    return ["--file-locks"] * findings.file_locks + ["--ext-unix-sk"] * findings.datagrams
 
 
 def complaint(directory, verb, code):

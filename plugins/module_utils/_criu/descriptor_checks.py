@@ -59,9 +59,9 @@ def pidfd(descriptor, around):
 
 @check
 def connected_unix_socket(descriptor, around):
-    """A unix socket is connected to a process outside the unit, other than the journal."""
+    """A unix socket is connected to a process outside the unit, other than the journal, syslog or systemd's notifications."""
     del around
-    if descriptor.peer and descriptor.peer != JOURNAL:
+    if descriptor.peer and descriptor.peer != JOURNAL and not descriptor.stateless:
         yield (
             f"descriptor {descriptor.number} (unix socket {descriptor.inode})",
             f"is connected to {descriptor.peer}",

@@ -29,13 +29,15 @@ class Findings:
     """What `examine` found.
 
     ``blockers``; ``journal``: descriptor number → inode of a stream to the journal; ``external_files``: CRIU's name of the
-    file (``file[mnt:inode]``) → path to open at restore; ``sockets``: internet sockets; ``file_locks``: whether there are any;
+    file (``file[mnt:inode]``) → path to open at restore; ``datagrams``: whether a socket sends datagrams to systemd, which is outside
+    of the tree; ``sockets``: internet sockets; ``file_locks``: whether there are any;
     ``segments``: whether System V shared memory is attached; ``lock``: CRIU's own lock of connections (`connection_lock.method`).
     """
 
     blockers: list = field(default_factory=list)
     journal: dict = field(default_factory=dict)
     external_files: dict = field(default_factory=dict)
+    datagrams: bool = False
     sockets: list = field(default_factory=list)
     file_locks: bool = False
     segments: bool = False
@@ -101,6 +103,7 @@ def _examine(process, places, around, descriptors, findings):
         blockers += first_of(DESCRIPTOR_CHECKS, descriptor, around)
         if descriptor.peer == seen.JOURNAL:
             findings.journal.setdefault(descriptor.number, descriptor.inode)
+        findings.datagrams = findings.datagrams or descriptor.stateless
         if descriptor.external:
             findings.external_files[descriptor.external] = descriptor.target
     return blockers

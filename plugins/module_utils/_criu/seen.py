@@ -21,6 +21,9 @@ from .._system.sockets import Tables
 from . import command
 
 JOURNAL = "/run/systemd/journal/stdout"
+# Sockets for datagrams that systemd has open before any restore. Who reads from them remembers nothing of who has sent: syslog(3),
+# sd_journal_send(3), sd_notify(3). CRIU connects to them by their names.
+_STATELESS = ("/run/systemd/journal/dev-log", "/run/systemd/journal/socket", "/run/systemd/notify")
 
 _NAMESPACES = ("pid", "net", "user")
 _ALL_NAMESPACES = (*_NAMESPACES, "mnt")
@@ -101,13 +104,13 @@ class Mapping:
 class Descriptor:
     """An open descriptor, and what was seen of its kind.
 
-    ``target``: of the link in /proc/PID/fd; ``holder``: pid outside of the unit that has the same pipe; ``inode`` and
-    ``peer`` (path, or words) of a unix socket that leads out of the unit; ``peer_user``: its user id, where it is in the unit and neither
-    root nor of the same user; ``moved``: the name of one whose file has another name now, which it would not get again; ``kind`` of any
-    other socket; ``connection``: both ends of one over the loopback to the process ``holder`` of no carried unit; of files: number of
-    the ``device`` of a regular one (empty in a private place, whose files go along), ``external``: CRIU's name where it is on a mount that the unit does
-    not have, ``private``: the next boot has not got it at its path, ``unseen``: it is written to, and its path leads elsewhere outside of
-    the unit, ``unreadable``: why it cannot be looked at, ``deleted``: it has no name.
+    ``target``: of the link in /proc/PID/fd; ``holder``: pid outside of the unit that has the same pipe; ``inode`` and ``peer`` (path, or
+    words) of a unix socket that leads out of the unit; ``stateless``: it sends datagrams to systemd there; ``peer_user``: its user id,
+    where it is in the unit and neither root nor of the same user; ``moved``: the name of one whose file has another name now, which it
+    would not get again; ``kind`` of any other socket; ``connection``: both ends of one over the loopback to the process ``holder`` of no
+    carried unit; of files: number of the ``device`` of a regular one (empty in a private place, whose files go along), ``external``: CRIU's
+    name where it is on a mount that the unit does not have, ``private``: the next boot has not got it at its path, ``unseen``: it is
+    written to, and its path leads elsewhere outside of the unit, ``unreadable``: why it cannot be looked at, ``deleted``: it has no name.
     """
 
     number: int
@@ -115,6 +118,7 @@ class Descriptor:
     holder: int = 0
     inode: int = 0
     peer: str = ""
+    stateless: bool = False
     kind: descriptors.Kind | None = None
     peer_user: int = 0
     moved: str = ""
@@ -346,7 +350,8 @@ class Descriptors:
             return None if same else Descriptor(number, target, peer_user=user)
         peer = self._unix.get(unix.peer)
         where = peer.path if peer is not None and peer.path else "a process outside the unit"
-        return Descriptor(number, target, inode=unix.inode, peer=where)
+        stateless = peer is not None and peer.type == socket.SOCK_DGRAM and where in _STATELESS and _is_seen(one, where)
+        return Descriptor(number, target, inode=unix.inode, peer=where, stateless=stateless)
 
     def _leads_to(self, one, found):
         """Fields of a `Descriptor` of a connection that leads to a process of this node which stays behind."""
@@ -393,6 +398,11 @@ def _file(one, number, target, numbers, mounts):
         private=not foreign and _is_lost(link, target, mounts),
         unseen=not foreign and writes and is_regular and not _same_file(link, target),
     )
+
+
+def _is_seen(one, path):
+    """Whether ``path`` leads a process to the node's own file: CRIU connects in the unit's view."""
+    return _same_file(f"{one.path}/root{path}", path)
 
 
 def _same_file(descriptor, path):

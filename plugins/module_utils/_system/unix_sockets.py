@@ -25,7 +25,7 @@ _ALL_STATES = 0xFFFFFFFF
 
 _HEADER = struct.Struct("=IHHII")  # struct nlmsghdr
 _REQUEST = struct.Struct("=BBHIIIII")  # struct unix_diag_req
-_MESSAGE = struct.Struct("=BBBxIII")  # struct unix_diag_msg
+_MESSAGE = struct.Struct("=xBxxIII")  # struct unix_diag_msg
 _ATTRIBUTE = struct.Struct("=HH")  # struct nlattr
 _NUMBER = struct.Struct("=I")
 
@@ -36,11 +36,12 @@ _PATIENCE = 10  # seconds
 
 @dataclass(frozen=True)
 class UnixSocket:
-    """``path`` (empty where unnamed, ``@name`` where abstract), ``inode``, ``peer`` (inode, 0: none)."""
+    """``path`` (empty where unnamed, ``@name`` where abstract), ``inode``, ``peer`` (inode, 0: none), ``type`` (such as SOCK_DGRAM)."""
 
     path: str
     inode: int
     peer: int = 0
+    type: int = socket.SOCK_STREAM
 
 
 def table():
@@ -94,11 +95,14 @@ def _messages(data):
 
 
 def _socket(body):
-    inode = _MESSAGE.unpack_from(body)[3]
+    kind, inode, *_cookie = _MESSAGE.unpack_from(body)
     attributes = dict(_attributes(body[_MESSAGE.size :]))
     peer = attributes.get(_ATTRIBUTE_PEER, b"")
     return UnixSocket(
-        _path(attributes.get(_ATTRIBUTE_NAME, b"")), inode, _NUMBER.unpack(peer)[0] if len(peer) == _NUMBER.size else 0
+        _path(attributes.get(_ATTRIBUTE_NAME, b"")),
+        inode,
+        _NUMBER.unpack(peer)[0] if len(peer) == _NUMBER.size else 0,
+        kind,
     )
 
 

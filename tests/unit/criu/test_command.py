@@ -20,7 +20,9 @@ def test_a_criu_that_could_not_even_write_its_log(monkeypatch, tmp_path, blocks,
     assert says in criu_command.complaint(str(tmp_path), "dump", 1)
 
 
-FINDINGS = types.SimpleNamespace(journal={}, external_files={}, file_locks=False, segments=False, lock="skip")
+FINDINGS = types.SimpleNamespace(
+    journal={}, external_files={}, datagrams=False, file_locks=False, segments=False, lock="skip"
+)
 
 
 def test_a_restore_on_the_node():

@@ -247,6 +247,31 @@ def test_the_other_end_of_a_unix_socket_is_seen(start, monkeypatch, peer, blocke
     assert findings.journal == ({} if blocked else {number: here})
 
 
+@pytest.mark.parametrize(
+    ("kind", "listed", "seen_there", "blocked"),
+    [
+        (socket.SOCK_DGRAM, True, True, False),
+        (socket.SOCK_STREAM, True, True, True),
+        (socket.SOCK_DGRAM, False, True, True),
+        (socket.SOCK_DGRAM, True, False, True),
+    ],
+    ids=["syslog", "stream", "other", "hidden"],
+)
+def test_datagrams_to_systemd_go_on(start, monkeypatch, tmp_path, kind, listed, seen_there, blocked):
+    path = f"{tmp_path}/log"
+    monkeypatch.setattr(seen, "_STATELESS", (path,) if listed else ())
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as log, socket.socket(socket.AF_UNIX, kind) as client:
+        if seen_there:
+            log.bind(path)
+        unit = start(pass_fds=[client.fileno()])
+        here, there = (os.fstat(each.fileno()).st_ino for each in (client, log))
+        rows = [UnixSocket("", here, there, kind), UnixSocket(path, there, 0, kind)]
+        monkeypatch.setattr(seen.unix_sockets, "table", lambda: {each.inode: each for each in rows})
+        findings = examination.examine(unit)
+    assert [blocker.code for blocker in findings.blockers] == ["connected-unix-socket"] * blocked
+    assert findings.datagrams is not blocked
+
+
 def test_both_ends_of_a_unix_socket_within_the_unit_are_fine(start, monkeypatch):
     ours, theirs = socket.socketpair()
     with ours, theirs:

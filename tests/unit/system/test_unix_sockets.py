@@ -39,6 +39,13 @@ def test_the_path_and_the_peer_of_a_socket(tmp_path, monkeypatch, name):
             assert table[inode(server)] == unix_sockets.UnixSocket(name, inode(server), inode(client))
 
 
+def test_the_type_of_a_socket(tmp_path):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as one:
+        one.bind(f"{tmp_path}/log")
+        expected = unix_sockets.UnixSocket(f"{tmp_path}/log", inode(one), type=socket.SOCK_DGRAM)
+        assert unix_sockets.table()[inode(one)] == expected
+
+
 def test_more_sockets_than_one_answer_holds():
     pairs = [socket.socketpair() for _number in range(400)]
     try:
@@ -52,7 +59,7 @@ def test_more_sockets_than_one_answer_holds():
 
 def test_no_answer_of_the_kernel_breaks_the_parser():
     chance = random.Random(7)
-    body = unix_sockets._MESSAGE.pack(1, 1, 1, 42, 0, 0) + struct.pack("=HH", 9, 0) + b"\0a b\n\0\0\0"
+    body = unix_sockets._MESSAGE.pack(1, 42, 0, 0) + struct.pack("=HH", 9, 0) + b"\0a b\n\0\0\0"
     right = unix_sockets._HEADER.pack(16 + len(body), 20, 0, 1, 0) + body
     assert unix_sockets.parse(right) == ([unix_sockets.UnixSocket("@a b\n", 42)], True)
     for _number in range(20000):
