@@ -5,7 +5,7 @@ The docstring of such a file says in one line what the application has in memory
     UNITS       its units, all of which are carried
     PORTS       those that its clients use
     PACKAGES    Debian packages that bring it; the version of the last one is noted
-    Client      Client(connect) loads it, through connections that connect(port) makes and that stay open; before() is called before each
+    Client      Client(connect) loads it, through what connect(port, datagrams=False) makes and stays open; before() is called before each
                 update, after() returns after it what is not as it was: sentences. An OSError is a lost connection
     FILES       {path: text} on the node, and SETUP: shell, before the units start; AFTER: shell, when they are active
     DATA        a directory that is put on a disk of its own

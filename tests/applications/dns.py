@@ -1,4 +1,4 @@
-"""DNS over TCP in few lines (RFC 1035, section 4.2.2), on connections that stay open."""
+"""DNS in few lines (RFC 1035): over TCP (section 4.2.2) on connections that stay open, and by datagrams."""
 
 import struct
 
@@ -18,7 +18,10 @@ def question(number, name):
 def answer(wire):
     """Return (number, error code, texts) of the next answer."""
     (size,) = struct.unpack(">H", wire.take(2))
-    body = wire.take(size)
+    return _read(wire.take(size))
+
+
+def _read(body):
     number, flags, questions, answers = struct.unpack(">4H", body[:8])
     at, texts = 12, []
     for _question in range(questions):
@@ -67,3 +70,26 @@ class Asking:
         return [f"{name} is answered otherwise" for name in wrong] + [
             f"the divided question was answered {found!r}"
         ] * (found != expected)
+
+
+class Cached:
+    """A client that asks by datagrams for the texts of NAMES, which a cache has to remember."""
+
+    def __init__(self, connect, port, names):
+        self._wire = connect(port, datagrams=True)
+        self._was = {name: self._ask(number, name) for number, name in enumerate(names)}
+
+    def _ask(self, number, name):
+        self._wire.send(question(number, name)[2:])
+        found = _read(self._wire.take())
+        if found[:2] != (number, 0) or not found[2]:
+            raise ValueError(f"{name} was answered {found!r}")
+        return found[2]
+
+    def before(self):
+        if self.after():
+            raise ValueError("the names are not remembered before the update")
+
+    def after(self):
+        wrong = sum(self._ask(number, name) != self._was[name] for number, name in enumerate(self._was))
+        return [f"{wrong} of {len(self._was)} names are not answered as they were"] * bool(wrong)

@@ -13,21 +13,25 @@ def send(wire, path, method="GET", body=b""):
 
 
 def answer(wire):
+    status, headers = head(wire)
+    if headers.get(b"transfer-encoding") == b"chunked":
+        return status, b"".join(iter(lambda: chunk(wire), b""))
+    return status, wire.take(int(headers.get(b"content-length", 0)))
+
+
+def head(wire):
+    """Return (status, headers) of the answer that comes next: names and values in small letters."""
     status = int(wire.line().split()[1])
     headers = {}
     while line := wire.line():
         name, _colon, value = line.partition(b":")
         headers[name.lower()] = value.strip().lower()
-    if headers.get(b"transfer-encoding") == b"chunked":
-        return status, _chunks(wire)
-    return status, wire.take(int(headers.get(b"content-length", 0)))
+    return status, headers
 
 
-def _chunks(wire):
-    body = b""
-    while size := int(wire.line().split(b";")[0], 16):
-        body += wire.take(size)
-        wire.line()
+def chunk(wire):
+    """Return the next part of an answer that comes in chunks; b"": it was the last."""
+    body = wire.take(int(wire.line().split(b";")[0], 16))
     wire.line()
     return body
 
@@ -55,20 +59,23 @@ class Remembering:
 
 
 class Serving:
-    """A client of a web server: two open connections, one with a request of which a half is sent."""
+    """A client that asks for the same PATHS all the time, on two open connections, one with a request of which a half is sent."""
 
-    def __init__(self, connect, port, path="/"):
-        self._path = path
+    def __init__(self, connect, port, *paths):
         self._first, self._second = connect(port), connect(port)
-        self._was = ask(self._first, path)
-        ask(self._second, path)
+        self._was = {path: ask(self._first, path) for path in paths or ("/",)}
+        self._half = next(iter(self._was))
+        ask(self._second, self._half)
 
     def before(self):
-        ask(self._first, self._path)
-        self._second.send(f"GET {self._path} HTTP/1.1\r\nHo".encode())
+        ask(self._first, self._half)
+        self._second.send(f"GET {self._half} HTTP/1.1\r\nHo".encode())
 
     def after(self):
-        found = [ask(self._first, self._path)]
+        found = [(path, ask(self._first, path)) for path in self._was]
         self._second.send(b"st: node\r\n\r\n")
-        found.append(answer(self._second))
-        return [f"a request was answered {one!r}, before {self._was!r}" for one in found if one != self._was]
+        found.append((self._half, answer(self._second)))
+        wrong = [(path, one) for path, one in found if one != self._was[path]]
+        return [f"{path} was answered {one!r}, before {self._was[path]!r}" for path, one in wrong[:1]] + [
+            f"{len(wrong)} of {len(found)} answers are not what they were"
+        ] * (len(wrong) > 1)

@@ -14,7 +14,7 @@ table inet filter {{
     type filter hook input priority filter; policy drop;
     ct state established,related accept
     iif "lo" accept
-    tcp dport {{ {ports} }} accept
+    meta l4proto {{ tcp, udp }} th dport {{ {ports} }} accept
   }}
 }}
 """

@@ -73,8 +73,8 @@ class Trip:
             self._clients[one.name] = one.Client(self._connect)
             say(f"{one.name} is loaded")
 
-    def _connect(self, port):
-        return wire.connect(self._node.lab.record["netns"], (self._node.address, port))
+    def _connect(self, port, datagrams=False):
+        return wire.connect(self._node.lab.record["netns"], (self._node.address, port), datagrams)
 
     def refuse(self, way):
         """Record which applications preflight refuses; return the sentences about the node itself."""

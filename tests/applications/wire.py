@@ -12,28 +12,53 @@ _CLONE_NEWNET = 0x40000000
 PATIENCE = 240
 
 
-def _connect(netns, address, made):
-    """Connect to ADDRESS from the network namespace of the name NETNS; for a thread of its own, which stays there."""
+def _stream(address):
+    return socket.create_connection(address, 30)
+
+
+def _datagrams(address):
+    made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    made.connect(address)
+    return made
+
+
+def _connect(netns, address, connection, made):
+    """Have CONNECTION connect to ADDRESS from the network namespace of the name NETNS; for a thread of its own, which stays there."""
     place = os.open(pathlib.Path("/run/netns", netns), os.O_RDONLY | os.O_CLOEXEC)
     try:
         if _libc.setns(place, _CLONE_NEWNET):
             raise OSError(ctypes.get_errno(), f"the namespace {netns} cannot be entered")
-        made.append(socket.create_connection(address, 30))
+        made.append(connection(address))
     except OSError as error:
         made.append(error)
     finally:
         os.close(place)
 
 
-def connect(netns, address):
-    """Return a Wire to ADDRESS (host, port): a socket stays in the namespace in which it was made."""
+def connect(netns, address, datagrams=False):
+    """Return a Wire to ADDRESS (host, port), or Datagrams: a socket stays in the namespace in which it was made."""
     made = []
-    thread = threading.Thread(target=_connect, args=(netns, address, made))
+    thread = threading.Thread(target=_connect, args=(netns, address, _datagrams if datagrams else _stream, made))
     thread.start()
     thread.join()
     if isinstance(made[0], OSError):
         raise made[0]
-    return Wire(made[0])
+    return Datagrams(made[0]) if datagrams else Wire(made[0])
+
+
+class Datagrams:
+    """Datagrams to and from one address."""
+
+    def __init__(self, connection):
+        connection.settimeout(PATIENCE)
+        self._socket = connection
+
+    def send(self, data):
+        self._socket.send(data)
+
+    def take(self):
+        """Return the next one."""
+        return self._socket.recv(65536)
 
 
 class Wire:

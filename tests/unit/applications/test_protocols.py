@@ -6,7 +6,7 @@ import struct
 import pytest
 
 from tests.applications import dns, http
-from tests.applications.software import mariadb, mosquitto, php_fpm, postgresql, rabbitmq, redis
+from tests.applications.software import mariadb, mosquitto, php_fpm, postfix, postgresql, rabbitmq, redis, slapd
 from tests.applications.wire import Wire
 
 
@@ -88,6 +88,12 @@ def test_answers_of_web_servers(said):
     assert [http.answer(wire) for _number in range(3)] == [(404, b"no"), (200, b"abcde"), (204, b"")]
 
 
+def test_an_answer_of_a_web_server_without_an_end(said):
+    wire = said(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n")
+    assert http.head(wire) == (200, {b"transfer-encoding": b"chunked"})
+    assert http.chunk(wire) == b"abc"
+
+
 def message(kind, data):
     return kind + (4 + len(data)).to_bytes(4, "big") + data
 
@@ -150,3 +156,34 @@ def test_messages_of_mosquitto(said):
     assert connection.message() == (b"t", b"k", None)
     with pytest.raises(ValueError, match="kind 4, expected 3"):
         connection.message()
+
+
+def test_pages_of_a_directory(said):
+    def result(*controls):
+        body = slapd.number(1) + slapd.item(0x65, slapd.item(10, b"\0"), slapd.word(b""), slapd.word(b""))
+        return slapd.item(0x30, body, *controls)
+
+    entry = slapd.item(0x30, slapd.number(1), slapd.item(0x64, slapd.word(b"x" * 300)))
+    page = slapd.item(0x30, slapd.item(2, b"\0"), slapd.word(b"next"))
+    control = slapd.item(0xA0, slapd.item(0x30, slapd.word(b"1.2.3"), slapd.word(page)))
+    connection = slapd.Connection(said(entry + entry + result(control) + result()))
+    assert connection.answer() == ([0x64, 0x64], b"next")
+    assert connection.answer() == ([], b"")
+
+
+def test_a_refusal_of_a_directory(said):
+    refused = slapd.item(0x65, slapd.item(10, b"\x31"), slapd.word(b""), slapd.word(b"invalid credentials"))
+    with pytest.raises(ValueError, match="error 49: invalid credentials"):
+        slapd.Connection(said(slapd.item(0x30, slapd.number(1), refused))).answer()
+
+
+def test_numbers_of_a_directory_are_signed():
+    assert slapd.number(127) == b"\2\1\x7f"
+    assert slapd.number(128) == b"\2\2\0\x80"
+
+
+def test_answers_of_a_mail_server(said):
+    wire = said(b"220 node\r\n250-node\r\n250-SIZE 1\r\n250 SMTPUTF8\r\n503 no sender\r\n")
+    connection = postfix.Connection(wire)
+    with pytest.raises(ValueError, match="503 no sender, expected 250"):
+        connection.say(b"RCPT TO:<root@localhost>")
