@@ -6,13 +6,10 @@
 
 from __future__ import annotations
 
-import os
-import re
 import time
 
 from ansible.utils.display import Display
 
-from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.modules.kup_report import DOCUMENTATION
 from ansible_collections.kup.fleet.plugins.plugin_utils import _report
 from ansible_collections.kup.fleet.plugins.plugin_utils._controller import ControllerAction
@@ -25,14 +22,10 @@ class ActionModule(ControllerAction):
     documentation = DOCUMENTATION
 
     def work(self, arguments, task_vars):
-        run_id = arguments["run_id"]
-        if not re.fullmatch(r"[A-Za-z0-9._:-]+", run_id) or run_id.startswith("."):
-            raise KupError(f"run_id is {run_id!r}, expected letters, digits, '.', '_', ':' and '-'.")
-        # An action's working directory is the user's own, not the playbook's.
-        path = f"{os.path.abspath(arguments['directory'])}/{run_id}.json"
+        path = _report.file_of(arguments["directory"], arguments["run_id"])
         changes = {
             "row": _given(arguments["row"]),
-            "rollout": {"run_id": run_id, **_given({key: arguments[key] for key in _ROLLOUT})},
+            "rollout": {"run_id": arguments["run_id"], **_given({key: arguments[key] for key in _ROLLOUT})},
             "finished": time.time() if arguments["finish"] else None,
         }
         check_mode = self._task.check_mode

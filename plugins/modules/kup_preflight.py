@@ -127,6 +127,11 @@ blockers:
       description: All of it as one sentence, as in RV(problems).
       type: str
       returned: always
+selector:
+  description: O(kernel), as given.
+  type: str
+  returned: always
+  sample: "7.2"
 running:
   description: Release of the running kernel.
   type: str

@@ -13,6 +13,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import time
 
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
@@ -35,6 +36,17 @@ RESULTS = {
 _GOOD = ("committed", "up_to_date")
 _OPEN = ("pending", "under_way")
 _UNTOUCHED = ("pending", "untouched")
+
+
+def file_of(directory, run_id, ending=".json"):
+    """The file of a rollout in ``directory``.
+
+    :raises KupError: ``run_id`` cannot be the name of a file.
+    """
+    if not re.fullmatch(r"[A-Za-z0-9._:-]+", run_id) or run_id.startswith("."):
+        raise KupError(f"run_id is {run_id!r}, expected letters, digits, '.', '_', ':' and '-'.")
+    # An action's working directory is the user's own, not the playbook's.
+    return f"{os.path.abspath(directory)}/{run_id}{ending}"
 
 
 def merge(report, row=None, rollout=None, finished=None):
@@ -97,16 +109,38 @@ def update(path, **changes):
 
     :raises KupError: the file cannot be written, or is no report.
     """
+    with _writing(path), _locked(path):
+        new = merge(load(path), **changes)
+        write_file(path, json.dumps(new, indent=2) + "\n")
+        point(path)
+    return new
+
+
+def write(path, content):
+    """Write ``content`` to the file ``path`` (readable by its owner only) as JSON.
+
+    :raises KupError: it cannot be written.
+    """
+    with _writing(path):
+        _make_directory_of(path)
+        write_file(path, json.dumps(content, indent=2) + "\n")
+
+
+@contextlib.contextmanager
+def _writing(path):
     try:
-        with _locked(path):
-            new = merge(load(path), **changes)
-            write_file(path, json.dumps(new, indent=2) + "\n")
-            point(path)
+        yield
     except OSError as error:
         raise KupError(
             f"The report {path} cannot be written: {error}; set kup_report_dir to a directory of yours."
         ) from error
-    return new
+
+
+def _make_directory_of(path):
+    directory = os.path.dirname(path)
+    if not os.path.isdir(directory):
+        make_directory(directory)
+    return directory
 
 
 def point(path):
@@ -133,9 +167,7 @@ def load(path):
 
 @contextlib.contextmanager
 def _locked(path):
-    directory = os.path.dirname(path)
-    if not os.path.isdir(directory):
-        make_directory(directory)
+    directory = _make_directory_of(path)
     # A lock file of its own, never removed: the report itself is replaced by each change.
     descriptor = os.open(f"{directory}/.{os.path.basename(path)}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -155,10 +187,14 @@ _HEADINGS = ("node", "kernel before -> after", "result", "outage", "reason")
 
 def table(report):
     """The report as lines for a person."""
-    rows = [_HEADINGS, *(_cells(node) for node in report.get("nodes", []))]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    lines = columns([_HEADINGS, *(_cells(node) for node in report.get("nodes", []))])
     return [*lines, _summary(report.get("rollout", {}))]
+
+
+def columns(rows):
+    """Lines of the ``rows``, tuples of as many texts each, one under the other."""
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def _cells(node):

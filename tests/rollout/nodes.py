@@ -18,11 +18,14 @@ _LIMIT = 300  # seconds; a run takes ten on an idle machine
 
 @dataclass(frozen=True)
 class Done:
-    """How a run ended: ``code``, its ``output``, its ``report`` (empty if there is none), and what each node was asked, in order."""
+    """How a run ended: ``code``, its ``output``, its ``report`` and ``plan`` (empty if there is none), and what each node was asked, in
+    order.
+    """
 
     code: int
     output: str
     report: dict
+    plan: dict
     asked: list
 
     @property
@@ -95,11 +98,13 @@ class Rollout:
             timeout=_LIMIT,
         )
         newest = report / "report.json"
+        plans = sorted(report.glob("*.plan.json"))
         log = self._folder / "nodes/log"
         return Done(
             done.returncode,
             done.stdout,
             json.loads(newest.read_text()) if newest.exists() else {},
+            json.loads(plans[-1].read_text()) if plans else {},
             log.read_text().splitlines() if log.exists() else [],
         )
 

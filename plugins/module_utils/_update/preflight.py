@@ -68,6 +68,7 @@ def examine(selector, unit_names, images, engine, disk_checkpoint, owner):
         blockers += all_of(checks.NODE_CHECKS, node)
         blockers += _of_environment()
     return {
+        "selector": selector,
         "running": running,
         "target": target,
         "package": package,

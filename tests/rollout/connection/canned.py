@@ -87,9 +87,18 @@ class Node:
 
     def preflight(self):
         kernel, phase = self.state["kernel"], self.state["phase"]
-        about = {"running": kernel, "target": NEW, "package": None, "phase": phase, "engine": "foam", "fit": True}
-        lists = {name: [] for name in ("problems", "blockers", "notes", "missing", "units")}
-        return {**about, **lists, "needs_update": kernel != NEW or phase == "probation"}
+        about = {
+            "selector": "7.2",
+            "running": kernel,
+            "target": NEW,
+            "package": None,
+            "phase": phase,
+            "engine": "foam",
+            "fit": True,
+        }
+        lists = {name: [] for name in ("problems", "blockers", "notes", "missing")}
+        units = [{"unit": "memcached.service", "rss_bytes": 64 << 20, "mounts": []}]
+        return {**about, **lists, "units": units, "needs_update": kernel != NEW or phase == "probation"}
 
     def account(self):
         about = {"timeline": [], "phases": {}, "outage_s": 1.5, "bytes": 0, "memory": {}, "units": []}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.rollout.connection.canned import NEW, OLD
 from tests.rollout.nodes import Rollout
 
 GOOD = {"kup_kernel": "7.2", "kup_units": ["memcached.service"]}
@@ -16,6 +17,42 @@ WRONG = {
     "numbers": {**GOOD, "kup_kernel": 6.1, "kup_gate_ports": {"a": 1}},
     "evaluated": {**GOOD, "kup_images_dir": "{{ not_there }}/images", "kup_engine": "{{ 'mag' ~ 'ic' }}"},
 }
+
+
+OLDER = "7.2.9-amd64"
+
+
+@pytest.fixture(scope="module")
+def checked(tmp_path_factory):
+    """A run in check mode, with a node of older package lists, one that is up to date and one that does not answer."""
+    nodes = {
+        "node1": {},
+        "node2": {"kup_preflight": {"answer": {"target": OLDER}}},
+        "node3": {"state": {"kernel": NEW}},
+        "node4": {"down": True},
+    }
+    return Rollout(tmp_path_factory.mktemp("rollout"), nodes).run("--check", **GOOD)
+
+
+def test_nodes_with_older_package_lists_are_refused(checked):
+    assert f"node2: kup_kernel 7.2 is {OLDER} here, expected {NEW} as on node1; run apt-get update" in checked.said
+    assert checked.code != 0
+
+
+def test_a_check_ends_with_the_plan_of_all_nodes(checked):
+    assert [(row["name"], row["verdict"], row["batch"]) for row in checked.plan["nodes"]] == [
+        ("node1", "update", 1),
+        ("node2", "refused", None),
+        ("node3", "up_to_date", None),
+        ("node4", "unreachable", None),
+    ]
+    assert "plan: 1 update, 1 up to date, 1 refused, 1 unreachable" in checked.said
+    assert f"node1 1 {OLD} -> {NEW} foam 64 MiB memcached.service" in checked.said
+
+
+def test_a_check_asks_nodes_for_nothing_else(checked):
+    assert {line.split()[1] for line in checked.asked} <= {"kup_preflight", "kup_rehearse"}
+    assert checked.report == {}
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,25 @@
+# Copyright (c) 2026, the kup.fleet authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Say what a rollout would do with each node; the module of the same name has the documentation."""
+
+from __future__ import annotations
+
+from ansible.utils.display import Display
+
+from ansible_collections.kup.fleet.plugins.modules.kup_outlook import DOCUMENTATION
+from ansible_collections.kup.fleet.plugins.plugin_utils import _facts, _outlook, _report
+from ansible_collections.kup.fleet.plugins.plugin_utils._controller import ControllerAction
+
+
+class ActionModule(ControllerAction):
+    documentation = DOCUMENTATION
+
+    def work(self, arguments, task_vars):
+        facts = _facts.of_hosts(self._task, arguments["hosts"], task_vars["hostvars"])
+        nodes = _outlook.rows(facts, arguments["lost"], arguments["batches"])
+        path = _report.file_of(arguments["directory"], arguments["run_id"], ".plan.json")
+        _report.write(path, {"run_id": arguments["run_id"], "nodes": nodes})
+        Display().display("\n".join(_outlook.table(nodes)))
+        return {"changed": False, "path": path, "nodes": nodes}

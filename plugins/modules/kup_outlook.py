@@ -1,0 +1,118 @@
+#!/usr/bin/python
+# Copyright (c) 2026, the kup.fleet authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kup_outlook
+short_description: Say what a rollout would do with each node
+version_added: 0.1.0
+description:
+  - Shows a table of all nodes - which would be updated, from which kernel to which, with which services, in which batch, and what stands
+    in the way of the others - and writes the same as JSON to a file on the controller, RUN_ID.plan.json.
+  - Looks at the facts that the judgement of each node has left, on the controller.
+options:
+  hosts:
+    description: Names of all nodes of the rollout, in order.
+    type: list
+    elements: str
+    required: true
+  lost:
+    description: Names of those that Ansible has taken out of the play.
+    type: list
+    elements: str
+    default: []
+  batches:
+    description: The nodes of each batch, as M(kup.fleet.kup_batches) returns them.
+    type: list
+    elements: list
+    required: true
+  directory:
+    description: Directory for reports on the controller. It is made for its owner only if it does not exist.
+    type: path
+    required: true
+  run_id:
+    description: Id of the rollout, as M(kup.fleet.kup_plan) returned it.
+    type: str
+    required: true
+attributes:
+  check_mode:
+    details: The table is shown, and the file is written, because a plan is what check mode is for. No node is touched.
+extends_documentation_fragment:
+  - kup.fleet.attributes
+  - kup.fleet.attributes.action
+author:
+  - The kup.fleet maintainers (!UNKNOWN)
+"""
+
+EXAMPLES = r"""
+- name: Show the plan
+  kup.fleet.kup_outlook:
+    hosts: "{{ ansible_play_hosts_all }}"
+    batches: "{{ divided.batches }}"
+    directory: /var/log/kup
+    run_id: 20261126T083000-1a2b3c
+  run_once: true
+"""
+
+RETURN = r"""
+path:
+  description: The file.
+  type: str
+  returned: success
+nodes:
+  description: What would become of each node.
+  type: list
+  elements: dict
+  returned: success
+  contains:
+    name:
+      description: Its name.
+      type: str
+      returned: always
+    verdict:
+      description:
+        - V(update) - it is updated when the turn of its batch comes.
+        - V(resume) - an earlier rollout has begun its update, which is brought to its end.
+        - V(up_to_date) - it runs the target.
+        - V(refused) - something stands in the way.
+        - V(unreachable) - it did not answer.
+      type: str
+      returned: always
+    batch:
+      description: The number of its batch, counted from 1. V(none) where it is in none.
+      type: int
+      returned: always
+    kernel:
+      description: Release of its kernel, empty if unknown.
+      type: str
+      returned: always
+    target:
+      description: Release that it would get, or has.
+      type: str
+      returned: always
+    engine:
+      description: The engine that would be used.
+      type: str
+      returned: always
+    units:
+      description: Full names of the units that are carried.
+      type: list
+      elements: str
+      returned: always
+    memory_bytes:
+      description: Their resident memory, in bytes.
+      type: int
+      returned: always
+    blockers:
+      description: What stands in the way, as M(kup.fleet.kup_preflight) returns it.
+      type: list
+      elements: dict
+      returned: always
+    reason:
+      description: The same in sentences, or what else went wrong.
+      type: str
+      returned: always
+"""

@@ -1,0 +1,64 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""One release for a whole rollout: what ``kup_kernel`` means is each node's answer, and their package lists may differ in age."""
+
+from __future__ import annotations
+
+import re
+
+from ansible_collections.kup.fleet.plugins.module_utils._boot import kernels
+from ansible_collections.kup.fleet.plugins.plugin_utils import _budget
+
+_PACKAGE = "linux-image-"
+
+
+def of_node(fit):
+    """The release that a node would be updated to, as its ``fit`` (of M(kup_preflight)) says; empty if it knows none."""
+    return fit.get("target") or (fit.get("package") or "").removeprefix(_PACKAGE)
+
+
+def kind(release):
+    """What a release has in common with those that are in its place on other nodes: distribution and flavour.
+
+    ``7.2.12+deb13-cloud-amd64`` → ``+deb13-cloud-amd64``, ``6.1.0-25-amd64`` → ``-amd64``.
+    """
+    return re.sub(r"^\d[\d.]*([-~]rc\d+)?(-\d+)?", "", release)
+
+
+def differing(facts):
+    """What is wrong with nodes that would get another release than others: dict node → sentence.
+
+    A node that was asked for a whole release gets that one, whatever others get.
+
+    :param facts: dict node → its facts.
+    """
+    # An update that is half done goes to the release with which it began.
+    asked = {
+        node: of_node(about["kup_checkpoint_fit"])
+        for node, about in facts.items()
+        if _budget.to_update(about) and not _budget.under_way(about)
+    }
+    newest = _newest(asked)
+    wrong = {}
+    for node, release in asked.items():
+        selector = facts[node]["kup_checkpoint_fit"]["selector"]
+        fitting = [(other, name) for other, name in newest.get(kind(release), []) if kernels.matches(selector, other)]
+        if release and fitting and fitting[0][0] != release:
+            wrong[node] = (
+                f"kup_kernel {selector} is {release} here, expected {fitting[0][0]} as on {fitting[0][1]}; "
+                "run apt-get update on this node, or name one release in kup_kernel that all nodes have."
+            )
+    return wrong
+
+
+def _newest(asked):
+    """Dict kind → [(release, first node that has it)], newest first."""
+    first = {}
+    for node, release in asked.items():
+        first.setdefault(release, node)
+    found = {}
+    for release in sorted(filter(None, first), key=kernels.order, reverse=True):
+        found.setdefault(kind(release), []).append((release, first[release]))
+    return found

@@ -1,0 +1,64 @@
+# Copyright (c) 2026, the kup.fleet authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""All nodes of a distribution and flavour get one release."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.kup.fleet.plugins.plugin_utils import _release
+
+OLDER, NEWER = "7.2.9+deb13-cloud-amd64", "7.2.12+deb13-cloud-amd64"
+
+
+def node(release, selector="7.2", **more):
+    fit = {"selector": selector, "target": release, "package": None, "needs_update": True, "phase": "", **more}
+    return {"kup_checkpoint_fit": fit}
+
+
+@pytest.mark.parametrize(
+    ("release", "kind"),
+    [
+        (NEWER, "+deb13-cloud-amd64"),
+        ("6.12.12+bpo-amd64", "+bpo-amd64"),
+        ("6.1.0-25-amd64", "-amd64"),
+        ("6.1.0-25-cloud-amd64", "-cloud-amd64"),
+        ("7.3~rc2-amd64", "-amd64"),
+        ("6.12.9", ""),
+    ],
+)
+def test_a_kind_has_no_numbers(release, kind):
+    assert _release.kind(release) == kind
+
+
+def test_older_package_lists_are_refused_with_both_releases():
+    facts = {"node1": node(OLDER), "node2": node(NEWER), "node3": node(NEWER)}
+    assert _release.differing(facts) == {
+        "node1": f"kup_kernel 7.2 is {OLDER} here, expected {NEWER} as on node2; "
+        "run apt-get update on this node, or name one release in kup_kernel that all nodes have."
+    }
+
+
+def test_a_release_that_is_still_to_be_installed_counts_as_one():
+    facts = {"node1": node(None, package=f"linux-image-{NEWER}"), "node2": node(OLDER)}
+    assert list(_release.differing(facts)) == ["node2"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        node(OLDER, selector=OLDER),
+        node("7.2.9+deb13-amd64"),
+        node("6.12.48+deb13-cloud-amd64", selector="6.12"),
+        node(OLDER, needs_update=False),
+        node(OLDER, phase="probation"),
+        node(None),
+        {**node(OLDER), "__kup_failed": True},
+        {},
+    ],
+    ids=["named", "flavour", "series", "up_to_date", "begun", "unknown", "refused", "unreachable"],
+)
+def test_others_are_not_compared(other):
+    assert _release.differing({"node1": other, "node2": node(NEWER)}) == {}
