@@ -10,8 +10,8 @@ SETUP = f'{origin.SETUP} sed -i -e \'s/\\.port = "8080"/.port = "{origin.HTTP}"/
 # It compiles its configuration first.
 AFTER = """
 for _try in $(seq 120); do varnishadm ping >/dev/null 2>&1 && break; sleep 1; done
-varnishadm param.set timeout_idle 86400
-varnishadm param.set timeout_req 86400
+varnishadm param.set timeout_idle 3600
+varnishadm param.set timeout_req 3600
 """
 
 
