@@ -23,6 +23,24 @@ CASES = (
         "            if not namespace:\n",
     ),
     Mutation(
+        "plugins/module_utils/_criu/seen.py",
+        "a datagram socket that leads to systemd outside of the unit's view is taken for one that CRIU can connect again",
+        " and where in _STATELESS and _is_seen(one, where)",
+        " and where in _STATELESS",
+    ),
+    Mutation(
+        "plugins/module_utils/_criu/seen.py",
+        "a connection whose other end remembers it is taken for datagrams to nobody",
+        "peer.type == socket.SOCK_DGRAM and where in _STATELESS",
+        "where in _STATELESS",
+    ),
+    Mutation(
+        "plugins/plugin_utils/_release.py",
+        "nodes with older package lists get another release than the canary",
+        "if release and fitting and fitting[0][0] != release:",
+        "if release and fitting and fitting[-1][0] != release:",
+    ),
+    Mutation(
         "plugins/module_utils/_criu/view.py",
         "a namespace that the kernel does not let us judge is taken for the node's",
         "    except PermissionError:  # it is not below the caller's own\n        return False\n",
