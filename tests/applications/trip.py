@@ -69,9 +69,21 @@ class Trip:
             self._updates.make_ready(self._units())
 
     def load(self):
-        for one in self._applications:
-            self._clients[one.name] = one.Client(self._connect)
-            say(f"{one.name} is loaded")
+        self._each(self._load)
+
+    def _load(self, one):
+        self._clients[one.name] = one.Client(self._connect)
+        say(f"{one.name} is loaded")
+
+    def _each(self, act):
+        """Have each application ``act``; one that cannot is left out, and is no result of the product."""
+        for one in list(self._applications):
+            try:
+                act(one)
+            except (OSError, ValueError) as error:
+                self.bad.append(f"{one.name} cannot be tried: {error}")
+                say(self.bad[-1])
+                self._applications.remove(one)
 
     def _connect(self, port, datagrams=False):
         return wire.connect(self._node.lab.record["netns"], (self._node.address, port), datagrams)
@@ -94,8 +106,7 @@ class Trip:
 
     def go(self, step):
         """Take the applications one STEP; return whether the update ended as it should."""
-        for one in self._applications:
-            self._clients[one.name].before()
+        self._each(lambda one: self._clients[one.name].before())
         were = setting.processes(self._node, self._applications)
         gate = {"kup_gate_commands": [{"argv": ["sh", "-c", f"test $(uname -r) = {self._node.old}"]}]}
         said = self._updates.there(self._units(), {**PATIENT, **(gate if step == "fallback" else {})})
