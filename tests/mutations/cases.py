@@ -25,7 +25,7 @@ CASES = (
     Mutation(
         "plugins/module_utils/_criu/seen.py",
         "a datagram socket that leads to systemd outside of the unit's view is taken for one that CRIU can connect again",
-        " and where in _STATELESS and _is_seen(one, where)",
+        " and where in _STATELESS and self._is_seen(where)",
         " and where in _STATELESS",
     ),
     Mutation(

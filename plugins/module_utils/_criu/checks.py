@@ -108,6 +108,17 @@ def tracer(process, around):
 
 
 @check
+def foreign_session(process, around):
+    """The main process does not lead its session, as that of a daemon that forks twice: CRIU restores whole sessions only."""
+    if process.pid == around.main_pid and process.session not in (0, process.pid):
+        yield (
+            "its main process",
+            f"is in session {process.session}, which it does not lead",
+            "let the service run in the foreground (Type=simple, exec or notify, and the program's own option for that)",
+        )
+
+
+@check
 def control_group(process, around):
     """A process is in a control group below the unit's own (`Delegate=`)."""
     if process.cgroup and process.cgroup != around.cgroup:
@@ -170,6 +181,7 @@ PROCESS_CHECKS = (
     mount_namespace,
     private_directory,
     tracer,
+    foreign_session,
     control_group,
     pending_memory,
     shared_code,

@@ -54,12 +54,14 @@ def examine(unit, carried=frozenset(), criu=""):
     places = private_places.of(unit) if unit.own_mounts else None
     if places is not None:
         findings.blockers += about(first_of(VIEW_CHECKS, view.look(unit)), unit=unit.name)
+    # Of the main process, because one that has changed its root directory sees the mounts below that only.
+    mounts = view.Mounts(mountinfo.of(unit.main.path), places) if places is not None else None
     around, descriptors = seen.around(unit, criu), seen.Descriptors(unit, carried)
     attached = segments.look(unit, around.namespaces["ipc"])
     findings.segments = bool(attached)
     findings.blockers += about(_of_unit(unit, around) + _of_ipc(unit, around, attached), unit=unit.name)
     for process in unit.processes:
-        blockers = _examine(process, places, around, descriptors, findings)
+        blockers = _examine(process, mounts, around, descriptors, findings)
         if process.exists:  # whatever seemed odd about one that ends meanwhile
             findings.blockers += about(blockers, unit=unit.name, process=f"{process.name}[{process.pid}]")
     findings.lock = connection_lock.method(criu, unit.cgroup)
@@ -91,9 +93,8 @@ def _of_ipc(unit, around, attached):
     return found
 
 
-def _examine(process, places, around, descriptors, findings):
-    """Blockers of one process; the rest goes to ``findings``. ``places``: private ones, None for a unit without mounts of its own."""
-    mounts = view.Mounts(mountinfo.of(process.path), places) if places is not None else None
+def _examine(process, mounts, around, descriptors, findings):
+    """Blockers of one process; the rest goes to ``findings``. ``mounts``: `view.Mounts`, None for a unit without mounts of its own."""
     blockers = all_of(PROCESS_CHECKS, seen.process(process, mounts), around)
     for mapping in seen.mappings(process, mounts):
         blockers += first_of(MAPPING_CHECKS, mapping, around)

@@ -69,7 +69,7 @@ class Outsider:
 class Process:
     """``tracer``: its pid or empty; ``cgroup``: path; ``userfaultfd``: some memory is registered with it; ``directory``: the working
     directory, if the next boot has not got it; ``shared_code``: the first executable mapping, if CRIU cannot write there;
-    ``memory_policy``: the first one that is not the usual, where memory has several nodes."""
+    ``memory_policy``: the first one that is not the usual, where memory has several nodes; ``session``: its id, 0 if it has ended."""
 
     pid: int
     namespaces: dict
@@ -79,6 +79,7 @@ class Process:
     directory: str = ""
     shared_code: str = ""
     memory_policy: str = ""
+    session: int = 0
 
 
 @dataclass(frozen=True)
@@ -213,7 +214,15 @@ def process(one, mounts):
         directory=_private_directory(one, mounts),
         shared_code=_shared_code(each_line(f"{one.path}/maps")),
         memory_policy=_memory_policy(one),
+        session=_session(one),
     )
+
+
+def _session(one):
+    try:
+        return os.getsid(one.pid)
+    except ProcessLookupError:
+        return 0
 
 
 def _memory_policy(one):
@@ -296,6 +305,9 @@ class Descriptors:
         self.tables = Tables()
         self._later = None
         self._unix = unix_sockets.table()
+        # Of the main process: one that has changed its root directory sees the mounts below that only, and CRIU looks from outside of it.
+        self._view = f"{unit.main.path}/root"
+        self._mounts = {row.number for row in mountinfo.of(unit.main.path)}
         self._inodes = links([unit])
         self._carried = carried | self._inodes
         self._elsewhere = _held_elsewhere({each.pid for each in unit.processes})
@@ -311,14 +323,13 @@ class Descriptors:
         for table in ("netlink", "packet"):
             words = (row.split() for row in read_lines(f"{one.path}/net/{table}")[1:])
             listed.update((int(row[-1]), None) for row in words if row and row[-1].isdigit())
-        numbers = {row.number for row in mountinfo.of(one.path)}
         with descriptors.Copies(one) as copies:
             for number, target in one.descriptors():
                 with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # closed since it was listed
                     if target.startswith("socket:["):
                         found = self._socket(one, copies, number, target, listed)
                     elif target.startswith("/"):
-                        found = _file(one, number, target, numbers, mounts)
+                        found = _file(one, number, target, self._mounts, mounts)
                     else:
                         found = Descriptor(number, target, holder=self._elsewhere.get(target, 0))
                     if found:
@@ -341,7 +352,7 @@ class Descriptors:
 
     def _unix_socket(self, one, copies, number, target, unix):
         if not unix.peer:
-            path = f"{one.path}/root{unix.path}" if unix.path.startswith("/") else ""
+            path = f"{self._view}{unix.path}" if unix.path.startswith("/") else ""
             named = unix.path and not unix.path.startswith("@")
             return Descriptor(number, target, moved=unix.path) if named and copies.moved(number, path) else None
         if f"socket:[{unix.peer}]" in self._inodes:
@@ -350,8 +361,12 @@ class Descriptors:
             return None if same else Descriptor(number, target, peer_user=user)
         peer = self._unix.get(unix.peer)
         where = peer.path if peer is not None and peer.path else "a process outside the unit"
-        stateless = peer is not None and peer.type == socket.SOCK_DGRAM and where in _STATELESS and _is_seen(one, where)
+        stateless = peer is not None and peer.type == socket.SOCK_DGRAM and where in _STATELESS and self._is_seen(where)
         return Descriptor(number, target, inode=unix.inode, peer=where, stateless=stateless)
+
+    def _is_seen(self, path):
+        """Whether ``path`` leads to the node's own file in the unit's view, in which CRIU connects."""
+        return _same_file(f"{self._view}{path}", path)
 
     def _leads_to(self, one, found):
         """Fields of a `Descriptor` of a connection that leads to a process of this node which stays behind."""
@@ -398,11 +413,6 @@ def _file(one, number, target, numbers, mounts):
         private=not foreign and _is_lost(link, target, mounts),
         unseen=not foreign and writes and is_regular and not _same_file(link, target),
     )
-
-
-def _is_seen(one, path):
-    """Whether ``path`` leads a process to the node's own file: CRIU connects in the unit's view."""
-    return _same_file(f"{one.path}/root{path}", path)
 
 
 def _same_file(descriptor, path):

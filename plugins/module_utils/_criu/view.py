@@ -71,7 +71,7 @@ class View:
 
 @dataclass(frozen=True)
 class Mounts:
-    """What a process of a unit with mounts of its own sees: ``rows`` (`mountinfo.Row`), and the unit's private ``places``."""
+    """What the main process of a unit with mounts of its own sees: ``rows`` (`mountinfo.Row`), and the unit's private ``places``."""
 
     rows: list
     places: list

@@ -107,6 +107,17 @@ CASES = [
     # Unreadable: the process has ended.
     ("pid-namespace", Case(in_namespace("pid"), process(namespaces=dict.fromkeys(HOST, "")), "its pid namespace")),
     ("tracer", Case(process(tracer="12"), process(), "the process", "is traced by pid 12")),
+    (
+        "foreign-session",
+        Case(
+            process(pid=7, session=6),
+            process(pid=7, session=7),
+            "its main process",
+            "is in session 6, which it does not lead",
+        ),
+    ),
+    ("foreign-session", Case(process(pid=7, session=6), process(session=6), "its main process", "foreground")),
+    ("foreign-session", Case(process(pid=7, session=6), process(pid=7, session=0), "its main process")),
     ("control-group", Case(process(cgroup=f"{UNIT}/x"), process(), f"its control group {UNIT}/x", "Delegate=")),
     ("control-group", Case(process(cgroup=f"{UNIT}/x"), process(cgroup=""), f"its control group {UNIT}/x")),
     ("pending-memory", Case(process(userfaultfd=True), process(), "its memory", "userfaultfd")),

@@ -25,6 +25,8 @@ for word in sys.argv[1:]:
     kind, _colon, path = word.partition(":")
     if kind == "open":
         kept.append(open(path, "r+b"))
+    elif kind == "root":
+        os.chroot(path)
     elif kind == "map":
         with open(path, "r+b") as stream:
             kept.append(mmap.mmap(stream.fileno(), 4096))
@@ -76,7 +78,11 @@ def start(monkeypatch):
 
     def begin(*words, **options):
         child = subprocess.Popen(
-            [sys.executable, "-c", CHILD, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, **options
+            [sys.executable, "-c", CHILD, *words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+            **options,
         )
         children.append(child)
         said = child.stdout.readline()
@@ -270,6 +276,27 @@ def test_datagrams_to_systemd_go_on(start, monkeypatch, tmp_path, kind, listed, 
         findings = examination.examine(unit)
     assert [blocker.code for blocker in findings.blockers] == ["connected-unix-socket"] * blocked
     assert findings.datagrams is not blocked
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="changes its root directory")
+def test_one_that_has_changed_its_root_directory_has_the_mounts_of_its_unit(start, monkeypatch, tmp_path):
+    """Servers of mail and files do that in child processes, with files and connections that were opened before."""
+    (tmp_path / "data").write_bytes(b"x")
+    (tmp_path / "root").mkdir()
+    path = f"{tmp_path}/log"
+    monkeypatch.setattr(seen, "_STATELESS", (path,))
+    main = start()
+    with (
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as log,
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as client,
+    ):
+        log.bind(path)
+        child = start(f"open:{tmp_path}/data", f"root:{tmp_path}/root", pass_fds=[client.fileno(), log.fileno()])
+        here, there = (os.fstat(each.fileno()).st_ino for each in (client, log))
+        rows = [UnixSocket("", here, there, socket.SOCK_DGRAM), UnixSocket(path, there, 0, socket.SOCK_DGRAM)]
+        monkeypatch.setattr(seen.unix_sockets, "table", lambda: {each.inode: each for each in rows})
+        child.main = main.main
+        assert found(child) == []
 
 
 def test_both_ends_of_a_unix_socket_within_the_unit_are_fine(start, monkeypatch):

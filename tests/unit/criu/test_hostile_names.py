@@ -35,7 +35,11 @@ for line in sys.stdin.buffer:
 @pytest.fixture
 def child(tmp_path):
     with subprocess.Popen(
-        [sys.executable, "-c", CHILD], cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-c", CHILD],
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
     ) as process:
 
         def take(name):
