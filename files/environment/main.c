@@ -7,7 +7,9 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <libgen.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,6 +20,7 @@
 #include "ipc.h"
 #include "note_files.h"
 #include "same_files.h"
+#include "session.h"
 
 static const char usage[] = "usage: environment apply [--only KIND]... [--run DIR] [--root DIR | --view DIR] PLAN...\n"
 			    "  Carries out the steps of each plan, whose files' contents are in the folder contents beside it.\n"
@@ -38,7 +41,9 @@ static const char usage[] = "usage: environment apply [--only KIND]... [--run DI
 			    "  Exit codes: 1 the list is broken, 3 a file differs\n"
 			    "       environment hold FILE GROUP...\n"
 			    "  Leaves a process in the namespaces that it is started in, in the first control group that there is, and\n"
-			    "  writes its id to FILE.\n";
+			    "  writes its id to FILE.\n"
+			    "       environment in-session ID COMMAND [WORD]...\n"
+			    "  Runs the command as the leader of a session and process group with this id, and ends with its exit code.\n";
 
 static enum outcome worse(enum outcome a, enum outcome b)
 {
@@ -137,20 +142,43 @@ static int run_same_files(int argc, char **argv)
 	return argc == 4 && !strcmp(argv[1], "--images") ? (int)same_files(argv[3], argv[2]) : EXIT_USAGE;
 }
 
+static int run_session(const char *word, char **argv)
+{
+	char *end;
+	long session = strtol(word, &end, 10);
+
+	if (end == word || *end || session < 1 || session > INT_MAX) {
+		fputs(usage, stderr);
+		return EXIT_USAGE;
+	}
+	int code = run_in_session((pid_t)session, argv);
+
+	return code < 0 ? EXIT_FAILED : code;
+}
+
+/* The exit code of the verb argv[1], EXIT_USAGE if there is none of this name with so many words. */
+static int run_verb(int argc, char **argv)
+{
+	const char *verb = argc > 1 ? argv[1] : "";
+
+	if (!strcmp(verb, "apply"))
+		return run_apply(argc - 1, argv + 1);
+	if (argc == 3 && !strcmp(verb, "forget"))
+		return run_forget(argv[2]);
+	if (argc > 2 && !strcmp(verb, "note-files"))
+		return note_files(argc - 2, argv + 2) ? EXIT_FAILED : EXIT_OK;
+	if (argc > 2 && !strcmp(verb, "same-files"))
+		return run_same_files(argc - 1, argv + 1);
+	return argc > 3 && !strcmp(verb, "hold") ? (int)(hold(argv[2], argv + 3) ? NODE_LACKS : ALL_DONE) : EXIT_USAGE;
+}
+
 int main(int argc, char **argv)
 {
-	int code = EXIT_USAGE;
+	/* Its exit code is another program's. */
+	if (argc > 3 && !strcmp(argv[1], "in-session"))
+		return run_session(argv[2], argv + 3);
+	int code = run_verb(argc, argv);
 
-	if (argc > 1 && !strcmp(argv[1], "apply"))
-		code = run_apply(argc - 1, argv + 1);
-	else if (argc == 3 && !strcmp(argv[1], "forget"))
-		code = run_forget(argv[2]);
-	else if (argc > 2 && !strcmp(argv[1], "note-files"))
-		code = note_files(argc - 2, argv + 2) ? EXIT_FAILED : EXIT_OK;
-	else if (argc > 2 && !strcmp(argv[1], "same-files"))
-		code = run_same_files(argc - 1, argv + 1);
-	else if (argc > 3 && !strcmp(argv[1], "hold"))
-		code = hold(argv[2], argv + 3) ? NODE_LACKS : ALL_DONE;
 	if (code == EXIT_USAGE)
 		fputs(usage, stderr);
 	return code;

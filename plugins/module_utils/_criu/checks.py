@@ -108,17 +108,6 @@ def tracer(process, around):
 
 
 @check
-def foreign_session(process, around):
-    """The main process does not lead its session, as that of a daemon that forks twice: CRIU restores whole sessions only."""
-    if process.pid == around.main_pid and process.session not in (0, process.pid):
-        yield (
-            "its main process",
-            f"is in session {process.session}, which it does not lead",
-            "let the service run in the foreground (Type=simple, exec or notify, and the program's own option for that)",
-        )
-
-
-@check
 def control_group(process, around):
     """A process is in a control group below the unit's own (`Delegate=`)."""
     if process.cgroup and process.cgroup != around.cgroup:
@@ -162,6 +151,23 @@ def shared_code(process, around):
 
 
 @check
+def foreign_session(session, main_pid):
+    """The main process is in a session that another process leads, or in a group of one: CRIU restores whole sessions only."""
+    if session.is_led:
+        yield (
+            "its main process",
+            f"is in session {session.number}, whose leader is another process",
+            "let systemd start the service, not another program",
+        )
+    elif session.group not in (main_pid, session.number):
+        yield (
+            "its main process",
+            f"is in process group {session.group}, which is neither its own nor that of its session ({session.number})",
+            "let systemd start the service, not another program",
+        )
+
+
+@check
 def scope_child(outsider, around):
     """A child of the unit is in a control group of its own (`systemd-run --scope`, sessions): CRIU would dump it as well."""
     if outsider.cgroup and not f"{outsider.cgroup}/".startswith(f"{around.cgroup}/"):
@@ -181,7 +187,6 @@ PROCESS_CHECKS = (
     mount_namespace,
     private_directory,
     tracer,
-    foreign_session,
     control_group,
     pending_memory,
     shared_code,

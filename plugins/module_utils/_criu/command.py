@@ -12,7 +12,7 @@ import re
 from .._errors import KupError, printable
 from .._files import read_lines
 from .._run import run
-from . import program, segments
+from . import program, segments, sessions
 
 #: Mark of the packets that CRIU itself sends for a locked connection (soccr/soccr.h, SOCCR_MARK).
 SOCKET_MARK = 0xC114
@@ -109,6 +109,7 @@ def restore_command(directory, findings, pidfile, keeps_connections, own_mounts)
     if own_mounts:
         command = program.restore_inside()
         directory, pidfile = program.from_inside(directory), program.from_inside(pidfile)
+    command = [*sessions.restored_in(findings.session, own_mounts), *command]
     command += ["--images-dir", directory, "--log-file", "restore.log", "-v2"]
     command += ["--restore-detached", "--pidfile", pidfile, "--manage-cgroups=ignore"]
     command += ["--tcp-established" if keeps_connections else "--tcp-close"]
@@ -122,7 +123,12 @@ def restore_command(directory, findings, pidfile, keeps_connections, own_mounts)
 
 
 def _both(findings):
-    return ["--file-locks"] * findings.file_locks + ["--ext-unix-sk"] * findings.datagrams
+    options = {
+        "--file-locks": findings.file_locks,
+        "--ext-unix-sk": findings.datagrams,
+        "--shell-job": findings.session,
+    }
+    return [option for option, needed in options.items() if needed]
 
 
 def complaint(directory, verb, code):

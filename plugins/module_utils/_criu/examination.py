@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from .._blocker import about, all_of, first_of
 from .._files import read_lines
 from .._system import mountinfo, private_places, sysv
-from . import connection_lock, ipc_checks, seen, segments, view
-from .checks import MAPPING_CHECKS, PROCESS_CHECKS, many_connections, scope_child
+from . import connection_lock, ipc_checks, seen, segments, sessions, view
+from .checks import MAPPING_CHECKS, PROCESS_CHECKS, foreign_session, many_connections, scope_child
 from .descriptor_checks import DESCRIPTOR_CHECKS
 from .view_checks import VIEW_CHECKS
 
@@ -28,16 +28,18 @@ LOSSES = ("loopback-peer", "sysv-semaphores")
 class Findings:
     """What `examine` found.
 
-    ``blockers``; ``journal``: descriptor number → inode of a stream to the journal; ``external_files``: CRIU's name of the
-    file (``file[mnt:inode]``) → path to open at restore; ``datagrams``: whether a socket sends datagrams to systemd, which is outside
-    of the tree; ``sockets``: internet sockets; ``file_locks``: whether there are any;
-    ``segments``: whether System V shared memory is attached; ``lock``: CRIU's own lock of connections (`connection_lock.method`).
+    ``blockers``; ``journal``: descriptor number → inode of a stream to the journal; ``external_files``: CRIU's name of the file
+    (``file[mnt:inode]``) → path to open at restore; ``datagrams``: whether a socket sends datagrams to systemd, which is outside of
+    the tree; ``sockets``: internet sockets; ``file_locks``: whether there are any; ``session``: its id where the main process does
+    not lead it, else 0; ``segments``: whether System V shared memory is attached; ``lock``: CRIU's own lock of connections
+    (`connection_lock.method`).
     """
 
     blockers: list = field(default_factory=list)
     journal: dict = field(default_factory=dict)
     external_files: dict = field(default_factory=dict)
     datagrams: bool = False
+    session: int = 0
     sockets: list = field(default_factory=list)
     file_locks: bool = False
     segments: bool = False
@@ -57,9 +59,11 @@ def examine(unit, carried=frozenset(), criu=""):
     # Of the main process, because one that has changed its root directory sees the mounts below that only.
     mounts = view.Mounts(mountinfo.of(unit.main.path), places) if places is not None else None
     around, descriptors = seen.around(unit, criu), seen.Descriptors(unit, carried)
+    session = sessions.of(unit.main)
+    findings.session = session.number if session else 0
     attached = segments.look(unit, around.namespaces["ipc"])
     findings.segments = bool(attached)
-    findings.blockers += about(_of_unit(unit, around) + _of_ipc(unit, around, attached), unit=unit.name)
+    findings.blockers += about(_of_unit(unit, around, session) + _of_ipc(unit, around, attached), unit=unit.name)
     for process in unit.processes:
         blockers = _examine(process, mounts, around, descriptors, findings)
         if process.exists:  # whatever seemed odd about one that ends meanwhile
@@ -72,9 +76,10 @@ def examine(unit, carried=frozenset(), criu=""):
     return findings
 
 
-def _of_unit(unit, around):
+def _of_unit(unit, around, session):
     """Blockers of what belongs to the unit, and to none of its processes alone."""
-    return [each for outsider in seen.outsiders(unit) for each in scope_child(outsider, around)]
+    found = list(foreign_session(session, unit.main_pid)) if session else []
+    return found + [each for outsider in seen.outsiders(unit) for each in scope_child(outsider, around)]
 
 
 def _of_ipc(unit, around, attached):

@@ -69,7 +69,7 @@ class Outsider:
 class Process:
     """``tracer``: its pid or empty; ``cgroup``: path; ``userfaultfd``: some memory is registered with it; ``directory``: the working
     directory, if the next boot has not got it; ``shared_code``: the first executable mapping, if CRIU cannot write there;
-    ``memory_policy``: the first one that is not the usual, where memory has several nodes; ``session``: its id, 0 if it has ended."""
+    ``memory_policy``: the first one that is not the usual, where memory has several nodes."""
 
     pid: int
     namespaces: dict
@@ -79,7 +79,6 @@ class Process:
     directory: str = ""
     shared_code: str = ""
     memory_policy: str = ""
-    session: int = 0
 
 
 @dataclass(frozen=True)
@@ -214,15 +213,7 @@ def process(one, mounts):
         directory=_private_directory(one, mounts),
         shared_code=_shared_code(each_line(f"{one.path}/maps")),
         memory_policy=_memory_policy(one),
-        session=_session(one),
     )
-
-
-def _session(one):
-    try:
-        return os.getsid(one.pid)
-    except ProcessLookupError:
-        return 0
 
 
 def _memory_policy(one):

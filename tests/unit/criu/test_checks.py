@@ -18,6 +18,7 @@ from ansible_collections.kup.fleet.plugins.module_utils._criu import (
     view,
     view_checks,
 )
+from ansible_collections.kup.fleet.plugins.module_utils._criu.sessions import Session
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._system import descriptors
 
@@ -107,17 +108,8 @@ CASES = [
     # Unreadable: the process has ended.
     ("pid-namespace", Case(in_namespace("pid"), process(namespaces=dict.fromkeys(HOST, "")), "its pid namespace")),
     ("tracer", Case(process(tracer="12"), process(), "the process", "is traced by pid 12")),
-    (
-        "foreign-session",
-        Case(
-            process(pid=7, session=6),
-            process(pid=7, session=7),
-            "its main process",
-            "is in session 6, which it does not lead",
-        ),
-    ),
-    ("foreign-session", Case(process(pid=7, session=6), process(session=6), "its main process", "foreground")),
-    ("foreign-session", Case(process(pid=7, session=6), process(pid=7, session=0), "its main process")),
+    ("foreign-session", Case((Session(6, 6, True), 7), (Session(6, 6, False), 7), "its main process", "whose leader")),
+    ("foreign-session", Case((Session(6, 5, False), 7), (Session(6, 7, False), 7), "its main process", "group 5")),
     ("control-group", Case(process(cgroup=f"{UNIT}/x"), process(), f"its control group {UNIT}/x", "Delegate=")),
     ("control-group", Case(process(cgroup=f"{UNIT}/x"), process(cgroup=""), f"its control group {UNIT}/x")),
     ("pending-memory", Case(process(userfaultfd=True), process(), "its memory", "userfaultfd")),
@@ -389,7 +381,7 @@ def test_what_is_no_version_is_refused():
 
 def test_each_check_of_a_unit_is_applied():
     applied = checks.PROCESS_CHECKS + checks.MAPPING_CHECKS + descriptor_checks.DESCRIPTOR_CHECKS
-    applied += (*view_checks.VIEW_CHECKS, checks.scope_child, checks.many_connections)
+    applied += (*view_checks.VIEW_CHECKS, checks.scope_child, checks.foreign_session, checks.many_connections)
     applied += (ipc_checks.sysv_memory, ipc_checks.sysv_semaphores, ipc_checks.sysv_size)
     assert {each.code for each in applied} == {code for code, _case in CASES} - {
         "criu-kernel",

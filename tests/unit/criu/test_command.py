@@ -9,6 +9,16 @@ from ansible_collections.kup.fleet.plugins.module_utils._criu import command as 
 from ansible_collections.kup.fleet.plugins.module_utils._criu import program
 
 
+def test_a_tree_that_does_not_lead_its_session_is_restored_in_one_of_the_same_id(tmp_path):
+    findings = types.SimpleNamespace(**{**vars(FINDINGS), "session": 41})
+    words = criu_command.restore_command("/images", findings, "/run/kup/a.pid", True, False)
+    assert words[:5] == ["/usr/local/lib/kup/environment", "in-session", "41", "/usr/sbin/criu", "restore"]
+    assert "--shell-job" in words
+    inside = criu_command.restore_command(f"{tmp_path}/images", findings, "/run/kup/a.pid", True, True)
+    assert inside[:3] == ["/proc/1/root/usr/local/lib/kup/environment", "in-session", "41"]
+    assert "--shell-job" not in criu_command.restore_command("/images", FINDINGS, "/run/kup/a.pid", True, False)
+
+
 def test_the_first_error_of_criu_is_the_cause(tmp_path):
     (tmp_path / "dump.log").write_text("fine\nError (a.c:1): the cause\nError (b.c:2): a consequence\n")
     assert criu_command.complaint(str(tmp_path), "dump", 1) == "Error (a.c:1): the cause"
@@ -21,7 +31,7 @@ def test_a_criu_that_could_not_even_write_its_log(monkeypatch, tmp_path, blocks,
 
 
 FINDINGS = types.SimpleNamespace(
-    journal={}, external_files={}, datagrams=False, file_locks=False, segments=False, lock="skip"
+    journal={}, external_files={}, datagrams=False, session=0, file_locks=False, segments=False, lock="skip"
 )
 
 

@@ -7,7 +7,13 @@ import pytest
 from ansible_collections.kup.fleet.plugins.module_utils._criu import command, connection_lock
 
 FINDINGS = types.SimpleNamespace(
-    journal={}, external_files={}, datagrams=False, file_locks=False, segments=False, lock=connection_lock.NONE
+    journal={},
+    external_files={},
+    datagrams=False,
+    session=0,
+    file_locks=False,
+    segments=False,
+    lock=connection_lock.NONE,
 )
 PROGRAM = types.SimpleNamespace(words=["criu"], options=[], hook="/hook")
 
