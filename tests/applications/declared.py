@@ -1,6 +1,6 @@
 """The declared applications: a file below software/ each.
 
-The docstring of such a file says in one line what the application has in memory. Its other names; the last four are optional:
+The docstring of such a file says in one line what the application has in memory. Its other names; the last six are optional:
 
     UNITS       its units, all of which are carried
     PORTS       those that its clients use
@@ -10,13 +10,14 @@ The docstring of such a file says in one line what the application has in memory
     FILES       {path: text} on the node, and SETUP: shell, before the units start; AFTER: shell, when they are active
     DATA        a directory that is put on a disk of its own
     PID         pid of the first unit's main process
+    WORKS       regular expression for processes that come and go, and for what they open and close, by the application's own work
 """
 
 import importlib
 import pathlib
 
 HERE = pathlib.Path(__file__).resolve().parent / "software"
-DEFAULTS = {"FILES": {}, "SETUP": "", "AFTER": "", "DATA": "", "PID": 0}
+DEFAULTS = {"FILES": {}, "SETUP": "", "AFTER": "", "DATA": "", "PID": 0, "WORKS": ""}
 
 
 def names():

@@ -1,5 +1,7 @@
 """Applications that go a way together, and what became of each."""
 
+import re
+
 from lab.command import say
 from lab.paths import REPO
 from tests.applications import setting, wire
@@ -33,8 +35,11 @@ def result(good, outcome, fresh, gone, differences):
     return ("wrong" if found else "right"), "; ".join(found)
 
 
-def compare(before, after):
-    """Return (processes that are gone, sentences: what is not as it was) from what was seen of processes, by pid, and is now."""
+def compare(before, after, works):
+    """Return (processes that are gone, sentences: what is not as it was) from what was seen of processes, by pid, and is now.
+
+    :param works: regular expression for what the application's own work changes; empty: nothing.
+    """
     gone, altered = [], []
     for pid, was in before.items():
         name, now = f"{''.join(was['Name'])} ({pid})", after.get(pid)
@@ -44,7 +49,7 @@ def compare(before, after):
         for what in sorted({*was, *now}):
             if was.get(what) != now.get(what):
                 altered.append(f"{name}: {what} is {now.get(what)!r}, was {was.get(what)!r}")
-    return gone, altered
+    return tuple([one for one in found if not works or not re.search(works, one)] for found in (gone, altered))
 
 
 class Trip:
@@ -115,7 +120,10 @@ class Trip:
         say(f"{step}: {outcome.phase}{': ' if outcome.reason else ''}{outcome.reason}")
         are = setting.processes(self._node, self._applications)
         for one in self._applications:
-            gone, altered = compare(were[one.name], are[one.name])
+            if outcome.phase == "refused" and not any(unit in outcome.reason for unit in one.UNITS):
+                self.bad.append(f"{one.name} was not tried, because others were refused")
+                continue
+            gone, altered = compare(were[one.name], are[one.name], one.WORKS)
             fresh = [unit for unit in outcome.fresh if unit in one.UNITS]
             found = self._after(one)
             self._record(

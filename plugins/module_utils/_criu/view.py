@@ -54,10 +54,10 @@ _BIND = re.compile(r"-?(/[^:]*):(/[^:]*)(:rbind)?")
 class View:
     """What was seen of a unit's mount namespace.
 
-    ``owned``: by the first user namespace; ``root``: of the main process, "/" is the namespace's own; ``foreign``: paths that lead
-    to something else than on the node; ``by_systemd``: the unit has a setting that makes mounts; ``images``: settings whose mounts
-    cannot be made again; ``sealed``: an IPC namespace of its own, whose settings CRIU could not write; ``movable``: mount points that
-    others than root can have lead elsewhere, with content of theirs.
+    ``owned``: by the first user namespace; ``root``: of the main process, "/" is the namespace's own; ``foreign``: paths that lead to
+    something else than on the node; ``by_systemd``: the unit has a setting that makes mounts; ``images``: settings whose mounts
+    cannot be made again; ``uptime``: /proc has more than processes; ``sealed``: an IPC namespace of its own, whose settings CRIU
+    could not write; ``movable``: mount points that others than root can have lead elsewhere, with content of theirs.
     """
 
     owned: bool
@@ -65,6 +65,7 @@ class View:
     foreign: tuple = ()
     by_systemd: bool = True
     images: tuple = ()
+    uptime: bool = True
     sealed: bool = False
     movable: tuple = ()
 
@@ -113,6 +114,7 @@ def look(unit):
         foreign=tuple(foreign),
         by_systemd=bool(_MAKES_MOUNTS.search(definition)),
         images=tuple(sorted(set(_IMAGES.findall(definition)))),
+        uptime=os.path.exists(f"{main.path}/root/proc/uptime"),
         sealed=not _same(f"{main.path}/ns/ipc", "/proc/self/ns/ipc") and "/proc/sys" in points,
         movable=tuple(_movable(unit)),
     )

@@ -72,6 +72,13 @@ def movable_mount_point(view):
 
 
 @check
+def processes_only(view):
+    """A unit sees processes only below /proc (`ProcSubset=pid`), where CRIU reads the time since the boot."""
+    if not view.uptime:
+        yield "its view of /proc", "lacks /proc/uptime, which CRIU reads", "run the unit without ProcSubset=pid"
+
+
+@check
 def sealed_ipc_namespace(view):
     """A unit with an IPC namespace of its own (`PrivateIPC=`) may not write below /proc/sys (`ProtectKernelTunables=`)."""
     if view.sealed:
@@ -89,6 +96,7 @@ VIEW_CHECKS = (
     foreign_system_files,
     self_made_mounts,
     image_mounts,
+    processes_only,
     movable_mount_point,
     sealed_ipc_namespace,
 )

@@ -78,7 +78,7 @@ def _is_cause(setting, unit):
     """Whether the unit has what the setting takes away, or did when it was started."""
     if not setting.cause or setting.text in read_lines(setting.path(unit)):
         return True
-    return units.show(unit, setting.cause)[setting.cause] not in ("no", "")
+    return units.show(unit, setting.cause)[setting.cause] not in ("no", "all", "")
 
 
 def absent(names):

@@ -82,6 +82,12 @@ SETTINGS = (
         "A restart of the service does not keep the descriptors that it has stored in systemd.",
     ),
     Setting(
+        "processes-only",
+        "ProcSubset=all",
+        "The service can read what /proc tells of the node.",
+        cause="ProcSubset",
+    ),
+    Setting(
         "sealed-ipc-namespace",
         "ProtectKernelTunables=no",
         "The service can write kernel settings as far as its user may.",

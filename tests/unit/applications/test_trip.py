@@ -41,7 +41,8 @@ def test_what_is_seen_of_processes_is_compared():
     seen = {"Name": ["nginx"], "nice": "0"}
     before = {"7": seen, "8": seen, "9": seen}
     after = {"7": {**seen, "nice": "5"}, "8": {**seen, "Name": ["other"]}, "10": seen}
-    assert trip.compare(before, after) == (["nginx (8)", "nginx (9)"], ["nginx (7): nice is '5', was '0'"])
+    assert trip.compare(before, after, "") == (["nginx (8)", "nginx (9)"], ["nginx (7): nice is '5', was '0'"])
+    assert trip.compare(before, after, r"\(9\)|nice") == (["nginx (8)"], [])
 
 
 def test_this_process_can_be_seen():

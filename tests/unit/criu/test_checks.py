@@ -148,6 +148,7 @@ CASES = [
         Case(own_view(movable=("/home/a/x",)), own_view(), "the mount point /home/a/x", "belongs to root"),
     ),
     ("image-mounts", Case(own_view(images=("RootImage",)), own_view(), "RootImage=", "without RootImage=")),
+    ("processes-only", Case(own_view(uptime=False), own_view(), "its view of /proc", "ProcSubset=pid")),
     ("sealed-ipc-namespace", Case(own_view(sealed=True), own_view(), "its IPC namespace", "PrivateIPC=")),
     (
         "shared-pipe",
