@@ -19,7 +19,7 @@ class ActionModule(ControllerAction):
     def work(self, arguments, task_vars):
         facts = _facts.of_hosts(self._task, arguments["hosts"], task_vars["hostvars"])
         nodes = _outlook.rows(facts, arguments["lost"], arguments["batches"])
-        path = _report.file_of(arguments["directory"], arguments["run_id"], ".plan.json")
-        _report.write(path, {"run_id": arguments["run_id"], "nodes": nodes})
+        run_id = arguments["run_id"]
+        path = _report.write_plan(arguments["directory"], run_id, {"run_id": run_id, "nodes": nodes})
         Display().display("\n".join(_outlook.table(nodes)))
         return {"changed": False, "path": path, "nodes": nodes}

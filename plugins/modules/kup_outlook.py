@@ -11,7 +11,7 @@ short_description: Say what a rollout would do with each node
 version_added: 0.1.0
 description:
   - Shows a table of all nodes - which would be updated, from which kernel to which, with which services, in which batch, and what stands
-    in the way of the others - and writes the same as JSON to a file on the controller, RUN_ID.plan.json.
+    in the way of the others - and writes the same as JSON to a file on the controller, plans/RUN_ID.json.
   - Looks at the facts that the judgement of each node has left, on the controller.
 options:
   hosts:

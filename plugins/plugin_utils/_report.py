@@ -38,7 +38,7 @@ _OPEN = ("pending", "under_way")
 _UNTOUCHED = ("pending", "untouched")
 
 
-def file_of(directory, run_id, ending=".json"):
+def file_of(directory, run_id):
     """The file of a rollout in ``directory``.
 
     :raises KupError: ``run_id`` cannot be the name of a file.
@@ -46,7 +46,7 @@ def file_of(directory, run_id, ending=".json"):
     if not re.fullmatch(r"[A-Za-z0-9._:-]+", run_id) or run_id.startswith("."):
         raise KupError(f"run_id is {run_id!r}, expected letters, digits, '.', '_', ':' and '-'.")
     # An action's working directory is the user's own, not the playbook's.
-    return f"{os.path.abspath(directory)}/{run_id}{ending}"
+    return f"{os.path.abspath(directory)}/{run_id}.json"
 
 
 def merge(report, row=None, rollout=None, finished=None):
@@ -116,14 +116,17 @@ def update(path, **changes):
     return new
 
 
-def write(path, content):
-    """Write ``content`` to the file ``path`` (readable by its owner only) as JSON.
+def write_plan(directory, run_id, plan):
+    """Write ``plan`` as JSON beside the reports in ``directory``, but not among them; returns the path.
 
     :raises KupError: it cannot be written.
     """
+    path = file_of(f"{directory}/plans", run_id)
     with _writing(path):
-        _make_directory_of(path)
-        write_file(path, json.dumps(content, indent=2) + "\n")
+        for folder in (os.path.dirname(path), path):
+            _make_directory_of(folder)
+        write_file(path, json.dumps(plan, indent=2) + "\n")
+    return path
 
 
 @contextlib.contextmanager

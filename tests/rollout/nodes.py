@@ -98,7 +98,7 @@ class Rollout:
             timeout=_LIMIT,
         )
         newest = report / "report.json"
-        plans = sorted(report.glob("*.plan.json"))
+        plans = sorted(report.glob("plans/*.json"))
         log = self._folder / "nodes/log"
         return Done(
             done.returncode,

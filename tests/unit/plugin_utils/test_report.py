@@ -135,3 +135,12 @@ def test_the_report_can_be_read_by_anybody_who_knows_json(tmp_path):
         "nodes": [{"name": "a", "result": "committed"}],
         "rollout": {"run_id": "r", "started": 1.0, "wall_s": 2.0, "result": "committed"},
     }
+
+
+def test_a_plan_is_beside_the_reports_for_its_owner_only(tmp_path):
+    """Whoever reads *.json of the folder wants reports."""
+    path = _report.write_plan(f"{tmp_path}/new/reports", "20261126T1-a", {"nodes": []})
+    assert path == f"{tmp_path}/new/reports/plans/20261126T1-a.json"
+    assert not list((tmp_path / "new/reports").glob("*.json"))
+    for each in (tmp_path / "new/reports", tmp_path / "new/reports/plans"):
+        assert each.stat().st_mode & 0o777 == 0o700
