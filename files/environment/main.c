@@ -9,7 +9,6 @@
 #include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -144,10 +143,9 @@ static int run_same_files(int argc, char **argv)
 
 static int run_session(const char *word, char **argv)
 {
-	char *end;
-	long session = strtol(word, &end, 10);
+	uint64_t session;
 
-	if (end == word || *end || session < 1 || session > INT_MAX) {
+	if (parse_number(word, INT_MAX, &session) || !session) {
 		fputs(usage, stderr);
 		return EXIT_USAGE;
 	}

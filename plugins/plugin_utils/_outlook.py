@@ -31,7 +31,8 @@ def rows(facts, lost, batches):
     :param batches: lists of nodes.
     """
     places = {node: number for number, batch in enumerate(batches, 1) for node in batch}
-    return [_row(node, about, node in set(lost), places.get(node)) for node, about in facts.items()]
+    gone = set(lost)
+    return [_row(node, about, node in gone, places.get(node)) for node, about in facts.items()]
 
 
 def _row(node, about, is_lost, batch):

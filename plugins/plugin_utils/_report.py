@@ -123,8 +123,9 @@ def write_plan(directory, run_id, plan):
     """
     path = file_of(f"{directory}/plans", run_id)
     with _writing(path):
-        for folder in (os.path.dirname(path), path):
-            _make_directory_of(folder)
+        # That of the reports first: made on the way, it would not be its owner's alone.
+        _make_directory_of(os.path.dirname(path))
+        _make_directory_of(path)
         write_file(path, json.dumps(plan, indent=2) + "\n")
     return path
 

@@ -1,7 +1,6 @@
 """What caches of the tests ask: a service of the node that is not carried, and whose answers are never the same twice."""
 
 HTTP, DNS = 8099, 5399
-UNITS = ("origin.service",)
 _PROGRAM = f"""
 import http.server
 import os

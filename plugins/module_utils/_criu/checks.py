@@ -152,7 +152,7 @@ def shared_code(process, around):
 
 @check
 def foreign_session(session, main_pid):
-    """The main process is in a session that another process leads, or in a group of one: CRIU restores whole sessions only."""
+    """The main process is in a session that another process leads, or in a process group that is neither its own nor its session's."""
     if session.is_led:
         yield (
             "its main process",

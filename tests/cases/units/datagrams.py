@@ -37,7 +37,7 @@ def program():
 
 
 def logged(identifier):
-    """Return the newest message of this boot: (pid, text)."""
+    """Return the newest message of this boot: [pid, unit, text]."""
     command = ["journalctl", "-q", "-b", "-n1", "-ojson", f"SYSLOG_IDENTIFIER={identifier}"]
     for _try in range(40):
         said = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
