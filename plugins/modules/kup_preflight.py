@@ -45,6 +45,16 @@ options:
       - none
       - foam
     required: true
+  freeze_target:
+    description: Seconds to which copying beforehand is to bring the freeze, for the forecast of the outage.
+    type: float
+    default: 0.3
+  leases:
+    description:
+      - By service, the seconds for which something elsewhere waits for it, such as the lease of a leader.
+      - A service is refused if the outage is expected to take longer.
+    type: dict
+    default: {}
 attributes:
   check_mode:
     details: Nothing is changed on the node.
@@ -228,6 +238,13 @@ engine_reasons:
   type: list
   elements: str
   returned: always
+outage_s:
+  description:
+    - Seconds from the freeze to the first answer, about, by what the last update of the node took, or else by the start of the running
+      kernel. V(none) where the engine is not known yet, or there is nothing to do.
+  type: float
+  returned: always
+  sample: 11.4
 notes:
   description: What is worth knowing and stops nothing, a sentence each, such as sysctls that differ from sysctl.d.
   type: list
@@ -254,6 +271,8 @@ def main():
             "images_dir": {"type": "path", "required": True},
             "engine": {"type": "str", "choices": list(registry.NAMES), "required": True},
             "ppp_disk_checkpoint": {"type": "str", "choices": list(registry.DISK_CHECKPOINTS), "required": True},
+            "freeze_target": {"type": "float", "default": 0.3},
+            "leases": {"type": "dict", "default": {}},
             "run_id": {"type": "str", "required": True},
         },
         supports_check_mode=True,
@@ -267,6 +286,8 @@ def main():
             wanted["engine"],
             registry.disk_checkpoint(wanted["ppp_disk_checkpoint"]),
             wanted["run_id"],
+            freeze_target=wanted["freeze_target"],
+            leases=wanted["leases"],
         )
     except KupError as error:
         module.fail_json(msg=str(error))

@@ -17,14 +17,15 @@ VERDICTS = {
     "unreachable": "it did not answer",
 }
 _MIB = 1 << 20
-_HEADINGS = ("node", "batch", "kernel -> target", "engine", "memory", "services, or what stands in the way")
+_HEADINGS = ("node", "batch", "kernel -> target", "engine", "memory", "outage", "services, or what stands in the way")
 
 
 def rows(facts, lost, batches):
     """A dict for each node, in order.
 
     ``name``, ``verdict`` (of `VERDICTS`), ``batch`` (counted from 1; None), ``kernel`` and ``target`` (releases, empty if unknown), ``engine``,
-    ``units`` (names), ``memory_bytes`` (resident, of the units), ``blockers`` (dicts, as M(kup_preflight) returns them), ``reason``.
+    ``units`` (names), ``memory_bytes`` (resident, of the units), ``outage_s`` (expected seconds; None), ``blockers`` (dicts, as
+    M(kup_preflight) returns them), ``reason``.
 
     :param facts: dict node → its facts, for all nodes in order.
     :param lost: nodes that Ansible has taken out of the play.
@@ -47,6 +48,7 @@ def _row(node, about, is_lost, batch):
         "engine": fit.get("engine") or "",
         "units": [unit["unit"] for unit in units],
         "memory_bytes": sum(unit["rss_bytes"] for unit in units),
+        "outage_s": fit.get("outage_s"),
         "blockers": fit.get("blockers") or [],
         "reason": str(about.get("__kup_reason") or ("The connection to the node was lost." if is_lost else "")),
     }
@@ -83,5 +85,6 @@ def _cells(row):
         " -> ".join(kernels) if row["kernel"] else "",
         row["engine"] if is_good else "",
         f"{-(-row['memory_bytes'] // _MIB)} MiB" if is_good else "",
+        f"{row['outage_s']:.0f} s" if row["outage_s"] is not None and row["verdict"] == "update" else "",
         " ".join(last.split()),
     )

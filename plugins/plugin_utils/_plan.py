@@ -29,6 +29,8 @@ _NUMBERS = {
 }
 #: What is decided once for the rollout, and cannot differ from host to host.
 ROLLOUT = ("kup_batches", "kup_batch_success", "kup_max_failed", "kup_max_unreachable", "kup_report_dir")
+#: What an element of kup_units may say of a service.
+_UNIT_KEYS = ("name", "on_failure", "lease_s")
 _MOST = 10  # sentences in one message
 
 
@@ -184,19 +186,28 @@ def _list_of_units(units):
 
 
 def _unit_name(unit):
-    """The name in an element of kup_units, which is that name, or a dict with ``name`` and ``on_failure``."""
+    """The name in an element of kup_units, which is that name, or a dict with it as ``name`` and with what is said of it."""
     name = unit.get("name") if isinstance(unit, dict) else unit
     if not isinstance(name, str) or not name.strip():
         raise KupError(
             f"kup_units has the element {_values.shown(unit)}, expected the name of a service, or a dictionary with it as 'name'."
         )
     if isinstance(unit, dict):
-        strange = sorted(set(unit) - {"name", "on_failure"}, key=str)
+        strange = sorted(set(unit) - set(_UNIT_KEYS), key=str)
         if strange:
-            raise KupError(f"kup_units has for {name} the key {strange[0]!r}, expected 'name' and 'on_failure' only.")
+            raise KupError(f"kup_units has for {name} the key {strange[0]!r}, expected one of {', '.join(_UNIT_KEYS)}.")
         if "on_failure" in unit:
             records.check_policy(f"on_failure of {name} in kup_units", unit["on_failure"])
+        if "lease_s" in unit:
+            _lease(name, unit["lease_s"])
     return name
+
+
+def _lease(name, seconds):
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds > 0:
+        raise KupError(
+            f"lease_s of {name} in kup_units is {_values.shown(seconds)}, expected a number of seconds above 0 such as 30."
+        )
 
 
 def _hooks(hooks):

@@ -68,6 +68,15 @@ class Engine(abc.ABC):
         del shmem
         return rss
 
+    def memory_forecast(self, rss, freeze_target):
+        """Seconds for which ``rss`` bytes of the applications' memory are expected to keep them from answering.
+
+        :param freeze_target: ``kup_freeze_target``, seconds.
+        """
+        del freeze_target
+        # Written in the freeze, and read in the restore.
+        return 2 * rss / Checkpoint.pace
+
     def load(self, record, target):
         """Load the kernel ``target`` for the switch.
 

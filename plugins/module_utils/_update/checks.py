@@ -57,6 +57,17 @@ def kernel_unknown(node):
 
 
 @check
+def lease(seconds, outage):
+    """The outage is expected to outlast a lease that the service holds elsewhere (`lease_s` in `kup_units`)."""
+    if outage > seconds:
+        yield (
+            "",
+            f"has a lease of {seconds:g} s elsewhere (lease_s), and the outage is expected to be {outage:g} s",
+            "hand its lease to another node before (a hook, or kup_drain), and run the update without lease_s, or have the lease last longer",
+        )
+
+
+@check
 def runtime_mount(node):
     """The node runtime would be on a file system that the next boot mounts too late."""
     # The initramfs, or the kernel, has mounted / and /usr before systemd asks its generators.

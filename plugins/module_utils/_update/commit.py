@@ -40,6 +40,8 @@ def commit(dry=False):
     panic.put_back(record["PANIC"])  # before the boot default is the new kernel
     grub.unpin(record["KERNEL_NEW"])
     timeline.mark("committed")
+    # For the forecast of the next update.
+    record["START_SECONDS"] = timeline.start(timeline.events()) or record["START_SECONDS"]
     records.advance(record, "committed", data=data)
     # After the record: if this ends half-way, the deadline still takes the node back. Meanwhile the node's lock keeps both out.
     _end_probation()

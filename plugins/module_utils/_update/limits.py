@@ -38,4 +38,9 @@ def extend(record, checkpoints):
 
 def _of_objects(checkpoint):
     """Seconds that CRIU needs for what a unit has, apart from its memory."""
-    return len(checkpoint.unit.processes) * _PROCESS + len(checkpoint.findings.sockets) * _CONNECTION
+    return of_processes(len(checkpoint.unit.processes)) + len(checkpoint.findings.sockets) * _CONNECTION
+
+
+def of_processes(count):
+    """Seconds that CRIU needs for ``count`` processes, apart from their memory."""
+    return count * _PROCESS

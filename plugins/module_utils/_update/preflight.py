@@ -27,8 +27,8 @@ from .._environment import checks as environment_checks
 from .._environment import mounts, packet_filter, run_files, security_profiles, sysctls
 from .._errors import KupError
 from .._system import processes
-from .._system.units import Unit, full_names
-from . import checks, rehearsal, seen
+from .._system.units import Unit, full_name, full_names
+from . import checks, forecast, rehearsal, seen
 from . import record as records
 
 #: What the node needs: command → Debian package.
@@ -36,17 +36,19 @@ PACKAGES = {"criu": "criu", "kexec": "kexec-tools", "nft": "nftables", "ip": "ip
 _PSUTIL = "python3-psutil"
 
 
-def examine(selector, unit_names, images, engine, disk_checkpoint, owner):
+def examine(selector, unit_names, images, engine, disk_checkpoint, owner, *, freeze_target=0.3, leases=None):
     """Judge the node for an update of ``unit_names`` to the kernel that ``selector`` means.
 
     :param images: directory for checkpoint images.
     :param engine: name of an engine, or ``auto``.
     :param disk_checkpoint: see `registry.choose`.
     :param owner: id of the run that asks.
-    :returns: dict with ``target`` (release or None), ``package`` (that would bring it, or None), ``needs_update``,
-        ``missing`` (Debian packages), ``blockers`` (dicts; none: fit), ``problems`` (their sentences), ``units`` (one
-        verdict each), ``disk_needed`` and ``disk_free`` (bytes), ``criu`` (version or None), ``engine`` (that would be
-        used, or None), ``engine_reasons`` (why no better one), ``notes`` (sentences that stop nothing), ``phase``.
+    :param freeze_target: ``kup_freeze_target``, seconds.
+    :param leases: dict unit → seconds for which something elsewhere waits for it (``lease_s`` of ``kup_units``).
+    :returns: dict with ``target`` (release or None), ``package`` (that would bring it, or None), ``needs_update``, ``missing`` (Debian packages),
+        ``blockers`` (dicts; none: fit), ``problems`` (their sentences), ``units`` (one verdict each), ``disk_needed`` and ``disk_free``
+        (bytes), ``criu`` (version or None), ``engine`` (that would be used, or None), ``engine_reasons`` (why no better one),
+        ``outage_s`` (expected, or None), ``notes`` (sentences that stop nothing), ``phase``.
     :raises KupError: the arguments themselves are wrong.
     """
     _refuse_directory(images)
@@ -67,6 +69,8 @@ def examine(selector, unit_names, images, engine, disk_checkpoint, owner):
     if needs_update:
         blockers += all_of(checks.NODE_CHECKS, node)
         blockers += _of_environment()
+    outage = _outage(record, choice.engine, judged, freeze_target)
+    blockers += _of_leases(record, leases or {}, outage)
     return {
         "selector": selector,
         "running": running,
@@ -82,9 +86,25 @@ def examine(selector, unit_names, images, engine, disk_checkpoint, owner):
         "criu": choice.criu,
         "engine": choice.engine,
         "engine_reasons": choice.reasons,
+        "outage_s": outage,
         "notes": _notes(),
         "phase": record["PHASE"],
     }
+
+
+def _outage(record, engine, judged, freeze_target):
+    """Expected seconds of the outage; None where the engine is not known yet, or there is nothing to do."""
+    if not engine:
+        return None
+    return forecast.outage(record, registry.ENGINES[engine], [one.verdict for one in judged], freeze_target)
+
+
+def _of_leases(record, leases, outage):
+    # A node on probation has its outage behind it.
+    if outage is None or record["PHASE"] == "probation":
+        return []
+    found = {full_name(name): checks.lease(seconds, outage) for name, seconds in leases.items()}
+    return [blocker for name, blockers in found.items() for blocker in about(blockers, unit=name)]
 
 
 def _notes():

@@ -72,6 +72,7 @@ _KEYS = (
     "RESTORE_TIMEOUT",
     "COMMIT_TIMEOUT",
     "WATCH_INTERVAL",
+    "START_SECONDS",
     "OWNER",
     "OWNER_UNTIL",
     "STARTED",

@@ -44,7 +44,8 @@ def stage(target, units, settings, *, initramfs, owner):
     record = records.load()
     same = _is_prepared(record, fresh)
     if not same:
-        record = records.Record(fresh, ID=time.strftime("%Y%m%dT%H%M%S", time.gmtime()), STARTED=str(int(time.time())))
+        begun = {"ID": time.strftime("%Y%m%dT%H%M%S", time.gmtime()), "STARTED": str(int(time.time()))}
+        record = records.Record({**fresh, **begun, "START_SECONDS": records.load()["START_SECONDS"]})
         record["CRASHKERNEL"] = crash_kernel.room(kexec.place(old))
     if not same:
         _prove_loading(record)

@@ -80,6 +80,13 @@ def phases(events):
     }
 
 
+def start(events):
+    """Seconds from the last step of the old kernel to the restore in the last switch, as a text; empty if they are not known."""
+    found = phases(events)
+    parts = [found.get(phase) for phase in ("kexec_s", "kernel_s", "early_boot_s")]
+    return "" if None in parts else f"{sum(parts):.1f}"
+
+
 def outage(events):
     """Seconds from the last freeze until the network lock was released; None without a freeze, or before the release."""
     at = _last_switch(events)

@@ -94,6 +94,7 @@ class Node:
             "package": None,
             "phase": phase,
             "engine": "foam",
+            "outage_s": 11.4,
             "fit": True,
         }
         lists = {name: [] for name in ("problems", "blockers", "notes", "missing")}

@@ -13,12 +13,20 @@ UNITS = [{"unit": "memcached.service", "rss_bytes": 3 << 20}, {"unit": "redis.se
 
 
 def node(**more):
-    fit = {"running": OLD, "target": NEW, "package": None, "needs_update": True, "phase": "", "engine": "foam"}
+    fit = {
+        "running": OLD,
+        "target": NEW,
+        "package": None,
+        "needs_update": True,
+        "phase": "",
+        "engine": "foam",
+        "outage_s": 11.4,
+    }
     return {"kup_checkpoint_fit": {**fit, "units": UNITS, "blockers": [], **more}}
 
 
 FACTS = {
-    "node1": node(running=NEW, needs_update=False, engine=None),
+    "node1": node(running=NEW, needs_update=False, engine=None, outage_s=None),
     "node2": node(),
     "node3": {**node(blockers=[{"code": "io-uring"}]), "__kup_failed": True, "__kup_reason": "redis\nuses io_uring."},
     "node4": {"__kup_failed": True, "__kup_unreached": True, "__kup_reason": "No route to host."},
@@ -45,7 +53,7 @@ def test_each_node_has_a_verdict_and_its_batch():
 def test_a_row_says_what_would_be_done():
     assert ROWS[1] == {
         "name": "node2", "verdict": "update", "batch": 2, "kernel": OLD, "target": NEW, "engine": "foam",
-        "units": ["memcached.service", "redis.service"], "memory_bytes": (3 << 20) + 1, "blockers": [], "reason": "",
+        "units": ["memcached.service", "redis.service"], "memory_bytes": (3 << 20) + 1, "outage_s": 11.4, "blockers": [], "reason": "",
     }  # fmt: skip
     assert ROWS[6]["target"] == NEW
     assert (ROWS[2]["blockers"], ROWS[2]["reason"]) == ([{"code": "io-uring"}], "redis\nuses io_uring.")
@@ -54,13 +62,13 @@ def test_a_row_says_what_would_be_done():
 def test_the_table_has_a_line_for_each_node_and_a_sum():
     lines = [" ".join(line.split()) for line in _outlook.table(ROWS)]
     assert lines == [
-        "node batch kernel -> target engine memory services, or what stands in the way",
+        "node batch kernel -> target engine memory outage services, or what stands in the way",
         f"node1 - {NEW} up to date",
-        f"node2 2 {OLD} -> {NEW} foam 4 MiB memcached.service, redis.service",
+        f"node2 2 {OLD} -> {NEW} foam 4 MiB 11 s memcached.service, redis.service",
         f"node3 - {OLD} refused: redis uses io_uring.",
         "node4 - unreachable: No route to host.",
         f"node5 1 {NEW} -> {NEW} foam 4 MiB memcached.service, redis.service",
         "node6 - unreachable: The connection to the node was lost.",
-        f"node7 2 {OLD} -> {NEW} foam 4 MiB memcached.service, redis.service",
+        f"node7 2 {OLD} -> {NEW} foam 4 MiB 11 s memcached.service, redis.service",
         "plan: 2 update, 1 resume, 1 up to date, 1 refused, 2 unreachable",
     ]

@@ -162,12 +162,15 @@ def test_a_service_may_have_a_policy_of_its_own(unit):
         ({"on_failure": "stop"}, "expected the name of a service, or a dictionary with it as 'name'"),
         (
             {"name": "b", "on_fail": "stop"},
-            "kup_units has for b the key 'on_fail', expected 'name' and 'on_failure' only",
+            "kup_units has for b the key 'on_fail', expected one of name, on_failure, lease_s.",
         ),
         (
             {"name": "b", "on_failure": "ignore"},
             "on_failure of b in kup_units is 'ignore', expected one of fall_back, continue, stop.",
         ),
+        ({"name": "b", "lease_s": True}, "lease_s of b in kup_units is True, expected a number of seconds above 0"),
+        ({"name": "b", "lease_s": 0}, "lease_s of b in kup_units is 0"),
+        ({"name": "b", "lease_s": "30"}, "lease_s of b in kup_units is '30'"),
         ({"name": "b", "on_failure": None}, "on_failure of b in kup_units is None"),
         ({"name": "b", "on_failure": ["stop"]}, "on_failure of b in kup_units is ['stop']"),
         ({"name": "a.service"}, "names a.service more than once"),

@@ -11,9 +11,11 @@ import pytest
 from tests.rollout.connection.canned import NEW, OLD
 from tests.rollout.nodes import Rollout
 
+LEASED = {"name": "memcached", "lease_s": 0}
 GOOD = {"kup_kernel": "7.2", "kup_units": ["memcached.service"]}
 WRONG = {
     "no_units": {"kup_kernel": "7.2"},
+    "lease": {**GOOD, "kup_units": [LEASED]},
     "numbers": {**GOOD, "kup_kernel": 6.1, "kup_gate_ports": {"a": 1}},
     "evaluated": {**GOOD, "kup_images_dir": "{{ not_there }}/images", "kup_engine": "{{ 'mag' ~ 'ic' }}"},
 }
@@ -47,7 +49,7 @@ def test_a_check_ends_with_the_plan_of_all_nodes(checked):
         ("node4", "unreachable", None),
     ]
     assert "plan: 1 update, 1 up to date, 1 refused, 1 unreachable" in checked.said
-    assert f"node1 1 {OLD} -> {NEW} foam 64 MiB memcached.service" in checked.said
+    assert f"node1 1 {OLD} -> {NEW} foam 64 MiB 11 s memcached.service" in checked.said
 
 
 def test_a_check_asks_nodes_for_nothing_else(checked):

@@ -61,6 +61,15 @@ CASES = [
     ("unfinished-update", Case((RECORD, "6.12"), ({**RECORD, "PHASE": "prepared"}, "6.12"), "The run first")),
     ("kernel-unknown", Case(node(wanted=""), node(), "Kernel '7.2'", "neither installed (there are: 6.1.2, 6.12.1)")),
     ("kernel-unknown", Case(node(wanted="", installed=[]), node(), "Kernel '7.2'", "(there are: none)")),
+    (
+        "lease",
+        Case(
+            (10, 10.4),
+            (10, 10.0),
+            "",
+            "has a lease of 10 s elsewhere (lease_s), and the outage is expected to be 10.4 s",
+        ),
+    ),
     ("runtime-mount", Case(node(runtime_early=False), node(), "/usr/local/lib/kup", "put /usr/local there")),
     ("state-mount", Case(node(state_early=False), node(), "/var/lib/kup", "is not on the root file system")),
     (
@@ -144,6 +153,7 @@ def test_each_check_of_the_node_and_of_a_unit_is_applied():
     assert applied == {code for code, _case in CASES} - {
         "run-at-work",
         "unfinished-update",
+        "lease",
         "dump-refused",
         "socket-path",
     }

@@ -32,6 +32,12 @@ def test_the_new_kernel_is_the_boot_default_and_nothing_takes_the_node_back(node
     assert (records.load()["PHASE"], records.load()["DATA"]) == ("committed", "checkpoint")
 
 
+def test_what_the_start_of_the_kernel_took_is_kept_for_the_next_forecast(node, probation, monkeypatch):
+    monkeypatch.setattr(commit.timeline, "start", lambda events: "6.5")
+    commit.commit()
+    assert records.load()["START_SECONDS"] == "6.5"
+
+
 def test_the_deadline_ends_only_when_the_record_is_written(node, probation):
     node.failing["record committed"] = OSError("Read-only file system")
     with pytest.raises(OSError, match="Read-only"):

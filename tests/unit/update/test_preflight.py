@@ -36,6 +36,9 @@ class Engine:
     def unit_blockers(self, unit):
         return [Blocker("swapped-out", "", "is out", "make room", unit.name)] if unit.name in self._stopped else []
 
+    def memory_forecast(self, rss, freeze_target):
+        return freeze_target
+
 
 @pytest.fixture
 def fit(monkeypatch):
@@ -66,6 +69,7 @@ def fit(monkeypatch):
         run_files=preflight.run_files.Use(),
         rehearsed=[],
     )
+    monkeypatch.setattr(preflight.forecast, "run", lambda words: types.SimpleNamespace(stdout="4000000\n"))
     monkeypatch.setattr(preflight.rehearsal, "blockers", lambda unit: list(parts.rehearsed))
     monkeypatch.setattr(preflight, "Unit", Unit)
     monkeypatch.setattr(preflight.sysctls, "collect", lambda: {"vm/swappiness": "1"})
@@ -109,8 +113,8 @@ def fit(monkeypatch):
     return parts
 
 
-def examine(*units, engine="auto", images="/srv/images"):
-    return preflight.examine("7.2", units or ["a.service"], images, engine, "", "run")
+def examine(*units, engine="auto", images="/srv/images", **more):
+    return preflight.examine("7.2", units or ["a.service"], images, engine, "", "run", **more)
 
 
 def codes(verdict):
@@ -325,3 +329,35 @@ def test_a_unit_that_cannot_be_is_not_looked_into(fit, monkeypatch, name, proper
 def test_a_directory_that_a_unit_file_would_change_is_refused(images):
     with pytest.raises(KupError, match="expected an absolute path without"):
         examine(images=images)
+
+
+def test_the_outage_is_expected_before_anything_is_frozen(fit):
+    # The jump, the running boot's start, early boot; the freeze; CRIU for one unit with two processes.
+    assert examine()["outage_s"] == pytest.approx(3.0 + 4.0 + 2.5 + 0.3 + 1.0 + 0.02, abs=0.05)
+    assert examine(freeze_target=2.0)["outage_s"] == pytest.approx(12.5, abs=0.05)
+
+
+def test_the_last_update_of_a_node_tells_the_outage_better_than_its_boot(fit):
+    fit.record = record.Record(PHASE="committed", START_SECONDS="20.5")
+    assert examine()["outage_s"] == pytest.approx(20.5 + 0.3 + 1.02, abs=0.05)
+
+
+def test_no_outage_is_expected_of_a_node_that_needs_no_update(fit):
+    fit.running = fit.target
+    assert examine(leases={"a": 1})["outage_s"] is None
+
+
+@pytest.mark.parametrize(("seconds", "found"), [(10, ["lease"]), (10.8, []), (30, [])])
+def test_a_lease_that_the_outage_outlasts_is_refused(fit, seconds, found):
+    verdict = examine(leases={"a": seconds})
+    assert codes(verdict) == found
+    if found:
+        assert verdict["problems"][0].startswith(
+            "a.service has a lease of 10 s elsewhere (lease_s), and the outage is expected to be 10.8 s; hand its lease"
+        )
+
+
+def test_a_lease_does_not_keep_a_node_on_probation_from_being_committed(fit):
+    fit.record = record.Record(PHASE="probation", KERNEL_NEW=fit.target, OWNER="run")
+    fit.running = fit.target
+    assert codes(examine(leases={"a": 1})) == []

@@ -24,6 +24,13 @@ def by_time(*parts):
     return sorted(sum(parts, []), key=lambda event: event["at"])
 
 
+def test_the_start_is_what_lies_between_the_old_kernel_and_the_restore():
+    assert float(timeline.start(by_time(events("a", OLD), events("b", NEW)))) == pytest.approx(
+        0.9 + 1.5 + 0.5, abs=0.05
+    )
+    assert timeline.start(events("a", OLD)) == ""
+
+
 def test_phases_of_a_switch():
     found = timeline.phases(by_time(events("a", OLD), events("b", NEW)))
     expected = {"dump_s": 0.9, "kernel_s": 1.5, "early_boot_s": 0.5, "restore_s": 0.8, "open_s": 0.05}
