@@ -70,8 +70,8 @@ class Rollout:
         inventory = {"all": {"hosts": dict.fromkeys(self._nodes), "vars": common, "children": children}}
         (self._folder / "hosts.json").write_text(json.dumps(inventory))
 
-    def run(self, *words, playbook="kup_update", **variables):
-        """Run ``playbook`` with more ``words`` and ``variables`` of the command line; returns `Done`."""
+    def run(self, *words, playbook="kup_update", limit=_LIMIT, **variables):
+        """Run ``playbook`` with more ``words`` and ``variables`` of the command line, ``limit`` seconds at most; returns `Done`."""
         report = self._folder / "report"
         given = {"kup_report_dir": str(report), "kup_rehearse": "off", **variables}
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE_", "PYTHON"))}
@@ -95,7 +95,7 @@ class Rollout:
             text=True,
             cwd=self._folder,
             env={**kept, **settings},
-            timeout=_LIMIT,
+            timeout=limit,
         )
         newest = report / "report.json"
         plans = sorted(report.glob("plans/*.json"))
