@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 
@@ -56,6 +57,15 @@ def copy_file(source, path, mode=0o600):
     """Copy ``source`` to ``path`` with the same promise as `write_file`."""
     with open(source, "rb") as reader:
         _durable(path, mode, lambda stream: shutil.copyfileobj(reader, stream, 1 << 20))
+
+
+def digest(path):
+    """SHA-256 of the file ``path``, in hexadecimal."""
+    found = hashlib.sha256()
+    with open(path, "rb") as stream:
+        while block := stream.read(1 << 20):
+            found.update(block)
+    return found.hexdigest()
 
 
 def read_text(path, default=None):

@@ -39,4 +39,8 @@ paths:
   description: The programs on the controller, name and path.
   type: dict
   returned: success
+digests:
+  description: Name and SHA-256 of each. Empty in check mode for one that would be built.
+  type: dict
+  returned: success
 """

@@ -57,6 +57,12 @@ files:
   type: list
   elements: str
   sample: [/usr/local/lib/kup/kup/_update/record.py]
+programs:
+  description:
+    - Programs of the node's side, name and SHA-256. Empty for one that is not installed as it should be.
+    - This module leaves them to whoever copies them.
+  returned: success
+  type: dict
 """
 
 from ansible.module_utils.basic import AnsibleModule
@@ -80,9 +86,10 @@ def main():
         wanted = runtime.layout(*(module.params[name] for name in ("library", "node", "kernel_module")))
     try:
         files = runtime.install(wanted, dry=module.check_mode)
+        programs = runtime.programs()
     except (KupError, OSError) as error:
         module.fail_json(msg=str(error))
-    module.exit_json(changed=bool(files), files=files)
+    module.exit_json(changed=bool(files), files=files, programs=programs)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._files import digest
 from ansible_collections.kup.fleet.plugins.module_utils._paths import PROGRAMS
 
 _TOOLS = ("make", "gcc")
@@ -23,6 +24,11 @@ def paths(files):
     :param files: the folder files of the collection.
     """
     return {name: f"{files}/{name}/{name}" for name in PROGRAMS}
+
+
+def digests(files):
+    """Dict name → SHA-256; empty for a program that is not there."""
+    return {name: digest(path) if os.path.exists(path) else "" for name, path in paths(files).items()}
 
 
 def provide(files, dry=False):

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 
 from .._criu import program
 from .._engines import kmod
 from .._errors import KupError
-from .._files import write_file
+from .._files import digest, write_file
 from .._paths import GENERATOR, PROGRAMS, RUNTIME
 from . import record
 
@@ -61,6 +62,21 @@ def install(wanted, dry=False):
             os.unlink(path)
         _remove_empty_directories(kept)
     return sorted(changed + stale)
+
+
+def programs():
+    """Dict name → SHA-256 of each of `PROGRAMS` as it is installed; empty for one that is not there, or not root's alone to change."""
+    return {name: _program(f"{RUNTIME}/{name}") for name in PROGRAMS}
+
+
+def _program(path):
+    try:
+        about = os.lstat(path)
+    except FileNotFoundError:
+        return ""
+    # Whoever runs this is root.
+    is_ours = (about.st_mode, about.st_uid, about.st_gid) == (stat.S_IFREG | 0o755, os.geteuid(), os.getegid())
+    return digest(path) if is_ours else ""
 
 
 def _remove_empty_directories(kept):

@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
@@ -36,6 +38,12 @@ def test_only_what_is_missing_is_built(files):
     (files / "paged/paged").write_text("from the tarball")
     assert _programs.provide(str(files)) == ["environment", "fingerprint"]
     assert (files / "paged/paged").read_text() == "from the tarball"
+
+
+def test_a_program_has_the_digest_of_its_content(files):
+    assert set(_programs.digests(str(files)).values()) == {""}
+    _programs.provide(str(files))
+    assert _programs.digests(str(files)) == dict.fromkeys(_programs.PROGRAMS, hashlib.sha256(b"program\n").hexdigest())
 
 
 def test_check_mode_builds_nothing(files):

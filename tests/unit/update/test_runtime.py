@@ -1,5 +1,7 @@
 """The node's own copy of the library and of files/node: what is installed where, and what of an older layout is removed."""
 
+import hashlib
+
 import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
@@ -66,6 +68,18 @@ def test_the_programs_that_the_role_has_copied_stay(node):
         (node / name).touch()
     assert runtime.install(wanted()) == []
     assert installed(node) == {*LAYOUT, *PROGRAMS}
+
+
+def test_an_installed_program_has_the_digest_of_its_content(node):
+    runtime.install(wanted())
+    assert runtime.programs() == dict.fromkeys(PROGRAMS, "")
+    program, other, link = (node / name for name in PROGRAMS)
+    program.write_bytes(b"program")
+    program.chmod(0o755)
+    other.write_bytes(b"program")
+    other.chmod(0o775)
+    link.symlink_to(program)
+    assert runtime.programs() == {program.name: hashlib.sha256(b"program").hexdigest(), other.name: "", link.name: ""}
 
 
 def test_all_of_it_goes(node):
