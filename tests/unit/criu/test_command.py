@@ -24,6 +24,14 @@ def test_the_first_error_of_criu_is_the_cause(tmp_path):
     assert criu_command.complaint(str(tmp_path), "dump", 1) == "Error (a.c:1): the cause"
 
 
+def test_what_criu_says_of_its_page_server_is_no_cause(tmp_path):
+    cork = "Error (criu/util.c:1078): Unable to restore TCP_CORK (1): Operation not supported\n"
+    (tmp_path / "dump.log").write_text(f"{cork}Error (a.c:1): the cause\n")
+    assert criu_command.complaint(str(tmp_path), "dump", 1) == "Error (a.c:1): the cause"
+    (tmp_path / "dump.log").write_text(cork)
+    assert criu_command.complaint(str(tmp_path), "dump", 1).endswith("exit code 1")
+
+
 @pytest.mark.parametrize(("blocks", "says"), [(0, "no room is left"), (9, "exit code 1")])
 def test_a_criu_that_could_not_even_write_its_log(monkeypatch, tmp_path, blocks, says):
     monkeypatch.setattr(os, "statvfs", lambda path: types.SimpleNamespace(f_bavail=blocks))
