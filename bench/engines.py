@@ -27,7 +27,8 @@ from lab import results
 from lab.command import LabError, say
 from lab.fleet import keep_consoles, lab_verb
 from lab.paths import REPO
-from lab.rollout import Rollout, read_report
+from lab.report import read_report
+from lab.rollout import Rollout
 from lab.state import Lab
 
 NAME = "bench-engines"

@@ -25,9 +25,8 @@ from statistics import median
 
 from lab import results
 from lab.command import say
-from lab.paths import REPO
+from lab.paths import COLLECTIONS, REPO
 
-COLLECTIONS = REPO / "build" / "collections"
 OUT = REPO / "build" / "bench"
 HERE = REPO / "bench"
 INSIDE = "KUP_BENCH_INSIDE"

@@ -19,7 +19,8 @@ import time
 from lab import clients, fleet, results
 from lab.command import LabError, say
 from lab.paths import REPO
-from lab.rollout import Rollout, read_report
+from lab.report import read_report
+from lab.rollout import Rollout
 
 NAME = "bench"
 NODE = "node1"

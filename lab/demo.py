@@ -13,7 +13,8 @@ import time
 from . import clients, fleet, outcome
 from .command import LabError, say
 from .paths import REPO
-from .rollout import Rollout, read_report
+from .report import read_report
+from .rollout import Rollout
 
 NAME = "demo"
 OUT = REPO / "build" / "demo"

@@ -105,13 +105,6 @@ class Rollout:
                 continue
 
 
-def read_report(folder):
-    """Return the only report in FOLDER; an empty dict if there is none."""
-    for path in pathlib.Path(folder).glob("*.json"):
-        return json.loads(path.read_text(encoding="utf-8"))
-    return {}
-
-
 def _descendants(root):
     """Return the pids of all descendants of the process ROOT."""
     children = {}

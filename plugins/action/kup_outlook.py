@@ -9,7 +9,7 @@ from __future__ import annotations
 from ansible.utils.display import Display
 
 from ansible_collections.kup.fleet.plugins.modules.kup_outlook import DOCUMENTATION
-from ansible_collections.kup.fleet.plugins.plugin_utils import _facts, _outlook, _report
+from ansible_collections.kup.fleet.plugins.plugin_utils import _facts, _outlook, _report_files
 from ansible_collections.kup.fleet.plugins.plugin_utils._controller import ControllerAction
 
 
@@ -20,6 +20,6 @@ class ActionModule(ControllerAction):
         facts = _facts.of_hosts(self._task, arguments["hosts"], task_vars["hostvars"])
         nodes = _outlook.rows(facts, arguments["lost"], arguments["batches"])
         run_id = arguments["run_id"]
-        path = _report.write_plan(arguments["directory"], run_id, {"run_id": run_id, "nodes": nodes})
+        path = _report_files.write_plan(arguments["directory"], run_id, {"run_id": run_id, "nodes": nodes})
         Display().display("\n".join(_outlook.table(nodes)))
         return {"changed": False, "path": path, "nodes": nodes}

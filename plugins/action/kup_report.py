@@ -10,8 +10,9 @@ import time
 
 from ansible.utils.display import Display
 
+from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.modules.kup_report import DOCUMENTATION
-from ansible_collections.kup.fleet.plugins.plugin_utils import _report
+from ansible_collections.kup.fleet.plugins.plugin_utils import _report, _report_files, _report_page
 from ansible_collections.kup.fleet.plugins.plugin_utils._controller import ControllerAction
 
 #: Options that say something of the whole rollout.
@@ -22,18 +23,44 @@ class ActionModule(ControllerAction):
     documentation = DOCUMENTATION
 
     def work(self, arguments, task_vars):
-        path = _report.file_of(arguments["directory"], arguments["run_id"])
-        changes = {
-            "row": _given(arguments["row"]),
-            "rollout": {"run_id": arguments["run_id"], **_given({key: arguments[key] for key in _ROLLOUT})},
-            "finished": time.time() if arguments["finish"] else None,
-        }
-        check_mode = self._task.check_mode
-        report = _report.merge(_report.load(path), **changes) if check_mode else _report.update(path, **changes)
-        lines = _report.table(report)
-        if arguments["show"]:
-            Display().display("\n".join(lines))
-        return {"changed": not check_mode, "path": path, "report": report, "table": lines}
+        row = _given(arguments["row"])
+        rollout = _given({key: arguments[key] for key in _ROLLOUT})
+        is_end = arguments["finish"] or arguments["killed"]
+        if row and (rollout or is_end or arguments["show"]):
+            raise KupError("row was given with options of the whole rollout, expected either; make two tasks of it.")
+        if row:
+            return self._note(arguments, row)
+        return self._merge(arguments, rollout, is_end)
+
+    def _note(self, arguments, row):
+        """The result of a call for one node: it has this node's row only, whatever the number of nodes."""
+        if not arguments["run_id"]:
+            raise KupError("run_id is missing, expected that of the rollout which the row belongs to.")
+        path = _report_files.path_of(arguments["directory"], arguments["run_id"])
+        if not self._task.check_mode:
+            row = _report_files.write_row(arguments["directory"], arguments["run_id"], row)
+        return {"changed": not self._task.check_mode, "path": path, "row": row}
+
+    def _merge(self, arguments, rollout, is_end):
+        directory, shows = arguments["directory"], arguments["show"]
+        run_id = arguments["run_id"] or _report_files.newest(directory)
+        path = _report_files.path_of(directory, run_id)
+        if self._task.check_mode:
+            report = _report_files.read(directory, run_id)
+            return {"changed": False, "path": path, "rollout": report["rollout"], **_shown(report, shows)}
+        finished = time.time() if is_end else None
+        report = _report_files.update(directory, run_id, rollout, finished, arguments["killed"])
+        result = {"changed": True, "path": path, "rollout": report["rollout"], **_shown(report, shows)}
+        if is_end or shows:
+            result["page"] = _report_files.write_page(directory, run_id, _report_page.render(report))
+        return result
+
+
+def _shown(report, shows):
+    lines = _report.table(report) if shows else []
+    if lines:
+        Display().display("\n".join(lines))
+    return {"table": lines} if shows else {}
 
 
 def _given(values):

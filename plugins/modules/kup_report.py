@@ -10,24 +10,28 @@ module: kup_report
 short_description: Write down on the controller what has become of a node
 version_added: 0.1.0
 description:
-  - Merges what is known of a node, or of the rollout, into the rollout's report, a JSON file on the controller. Many
-    nodes can report at the same time.
+  - With O(row), writes what is known of one node into a file of its own on the controller, C(rows/RUN_ID/NODE.json). That costs the
+    same whatever the number of nodes, and many nodes can report at the same time.
+  - Without O(row), merges all rows, and what is known of the whole rollout, into the report, C(RUN_ID.json). So the report is up to
+    date when the rollout has begun, when it has its batches, and at its end, and whenever the playbook C(kup.fleet.kup_report) is run.
+  - Adds a line to C(audit.jsonl) when a rollout begins, when the result of a node changes, and when the rollout ends.
   - It needs no connection to the node, so that it can be used in C(rescue) and C(always) for a node that is gone.
 options:
   directory:
     description:
       - Directory for reports on the controller. It is made for its owner only if it does not exist. The report is the
-        file C(RUN_ID.json) in it, and C(report.json) leads to the newest.
+        file C(RUN_ID.json) in it, and C(report.json) leads to that of the rollout that began last.
     type: path
     required: true
   run_id:
-    description: Id of the rollout, as M(kup.fleet.kup_plan) returned it.
+    description:
+      - Id of the rollout, as M(kup.fleet.kup_plan) returned it. Required with O(row); otherwise the default is the rollout that
+        C(report.json) leads to.
     type: str
-    required: true
   row:
     description:
       - What is known of a node. What an earlier call has said stays unless it is said anew. Suboptions that are not
-        given are left as they are.
+        given are left as they are. No option of the whole rollout can be given at the same time.
     type: dict
     suboptions:
       name:
@@ -119,16 +123,23 @@ options:
     type: str
   finish:
     description:
-      - The rollout is at its end. Nodes without a result get one, and the time that it took is noted.
+      - The rollout is at its end. Nodes without a result get one, the time that it took is noted, and the files of the rows are
+        removed. A rollout that has ended stays as it is.
+      - The report is also written as a page, C(RUN_ID.html), and C(report.html) leads to the newest.
+    type: bool
+    default: false
+  killed:
+    description:
+      - The rollout was killed, and does not run any more. As O(finish), but the end is when it wrote its last row.
     type: bool
     default: false
   show:
-    description: Print the table.
+    description: Print the table, and write the page, also before the end.
     type: bool
     default: false
 attributes:
   check_mode:
-    details: The file is not written.
+    details: No file is written.
 extends_documentation_fragment:
   - kup.fleet.attributes
   - kup.fleet.attributes.action
@@ -164,35 +175,48 @@ EXAMPLES = r"""
     finish: true
     show: true
   run_once: true
+
+- name: Bring the newest report up to date, whether its rollout runs or was killed
+  kup.fleet.kup_report:
+    directory: "{{ kup_report_dir }}"
+    show: true
+  run_once: true
 """
 
 RETURN = r"""
 path:
   description: The report's file.
   type: str
-  returned: always
-report:
-  description: The whole report, with C(nodes) (the rows) and C(rollout).
-  type: dict
   returned: success
+page:
+  description: The file of the page.
+  type: str
+  returned: with O(finish), O(killed) or O(show), not in check mode
+row:
+  description: All that is known of the node.
+  type: dict
+  returned: with O(row)
   sample:
-    nodes:
-      - name: node1
-        kernel_before: 6.12.117+deb13-cloud-amd64
-        kernel_after: 7.2.12+deb13-cloud-amd64
-        result: committed
-        outage_s: 5.2
-    rollout:
-      run_id: 20260101T120000-3fa9c1
-      batches:
-        - [node1]
-      result: committed
-      started: 1767268800.1
-      wall_s: 61.4
+    name: node1
+    kernel_before: 6.12.117+deb13-cloud-amd64
+    kernel_after: 7.2.12+deb13-cloud-amd64
+    result: committed
+    outage_s: 5.2
+rollout:
+  description: What is known of the whole rollout. The rows are in the file RV(path).
+  type: dict
+  returned: without O(row)
+  sample:
+    run_id: 20260101T120000-3fa9c1
+    batches:
+      - [node1]
+    result: committed
+    started: 1767268800.1
+    wall_s: 61.4
 table:
   description:
-    - The same as lines for a person.
+    - The report as lines for a person.
   type: list
   elements: str
-  returned: success
+  returned: with O(show)
 """

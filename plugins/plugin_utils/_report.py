@@ -2,22 +2,11 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""The report of a rollout: a JSON file on the controller with one row per node, and its table for people.
-
-Many processes of one rollout write it: each change is made under a lock, on the file as it is then.
-"""
+"""The report of a rollout: one row per node, what is known of all, and its table for people."""
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
-import json
-import os
-import re
-import time
-
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
-from ansible_collections.kup.fleet.plugins.module_utils._files import make_directory, read_text, write_file
 
 #: result → what it means
 RESULTS = {
@@ -26,11 +15,35 @@ RESULTS = {
     "up_to_date": "it ran the target before",
     "committed": "it runs the target",
     "fell_back": "it runs the old kernel again, with its state",
-    "partial": "some services lost their state (fresh_units), the others have theirs; kernel_after says on which kernel",
+    "partial": "some services lost their state, the others have theirs, on the old or the new kernel",
     "aborted": "the switch was given up before the jump; its applications run on, unless the reason says otherwise",
     "failed": "something else went wrong; where a restore failed the units were started fresh",
     "lost": "it did not come back, or cannot be reached",
     "untouched": "the rollout stopped before its turn",
+}
+
+#: result → what to do about it
+ADVICE = {
+    "pending": "Wait for its turn. If the rollout was killed, run kup.fleet.kup_update again.",
+    "under_way": "Wait. If the rollout was killed, run kup.fleet.kup_update again: it commits a node on probation. A node that "
+    "nobody commits goes back by itself.",
+    "up_to_date": "Nothing.",
+    "committed": "Nothing.",
+    "fell_back": "Correct what the reason says, and run kup.fleet.kup_update again.",
+    "partial": "Fill the services again that lost their state. Correct what the reason says; if the node runs the old kernel, "
+    "run kup.fleet.kup_update again.",
+    "aborted": "Correct what the reason says, and run kup.fleet.kup_update again.",
+    "failed": "See with kup.fleet.kup_status where the node stands. Correct what the reason says, and run kup.fleet.kup_update again.",
+    "lost": "Look at its console and its network. When it answers, see with kup.fleet.kup_status where it stands, and run "
+    "kup.fleet.kup_update again: it commits a node on probation.",
+    "untouched": "Nothing was switched. When the others are in order, run kup.fleet.kup_update again.",
+}
+#: result of the rollout → what it means
+OUTCOMES = {
+    "committed": "all nodes run the target",
+    "partial": "every node had its turn, and some run the target",
+    "stopped": "not every node had its turn, or none runs the target",
+    "running": "it is not at its end, and nothing is wrong so far",
 }
 
 _GOOD = ("committed", "up_to_date")
@@ -38,38 +51,55 @@ _OPEN = ("pending", "under_way")
 _UNTOUCHED = ("pending", "untouched")
 
 
-def file_of(directory, run_id):
-    """The file of a rollout in ``directory``.
-
-    :raises KupError: ``run_id`` cannot be the name of a file.
-    """
-    if not re.fullmatch(r"[A-Za-z0-9._:-]+", run_id) or run_id.startswith("."):
-        raise KupError(f"run_id is {run_id!r}, expected letters, digits, '.', '_', ':' and '-'.")
-    # An action's working directory is the user's own, not the playbook's.
-    return f"{os.path.abspath(directory)}/{run_id}.json"
+def needs_attention(result_of_node):
+    """Whether a node with this result did not get, or keep, the target with all of its state."""
+    return result_of_node not in _GOOD
 
 
-def merge(report, row=None, rollout=None, finished=None):
-    """A new report: ``report`` with one more row, more about the rollout, or its end.
+def merge(report, rows=(), rollout=None):
+    """A new report: ``report`` with more rows, and more about the rollout.
 
-    :param row: dict with ``name`` and whatever else is known of the node; what it does not mention stays.
+    :param rows: dicts with ``name`` and whatever else is known of the node; what they do not mention stays.
     :param rollout: dict of the same kind; every node of its ``batches`` gets a row.
-    :param finished: seconds since the epoch, if this is the end: what has no result by then gets one.
     :raises KupError: a row without a name, or with a result that there is not.
     """
     nodes = {node["name"]: dict(node) for node in report.get("nodes", [])}
     about = {**report.get("rollout", {}), **(rollout or {})}
     for name in (name for batch in about.get("batches", []) for name in batch):
         nodes.setdefault(name, {"name": name, "result": "pending"})
-    if row:
-        _check(row)
-        nodes[row["name"]] = {"result": "pending", **nodes.get(row["name"], {}), **row}
-    if finished is not None:
-        for node in nodes.values():
-            _close(node)
-        about["wall_s"] = round(finished - float(about.get("started", finished)), 1)
-    about["result"] = result([node["result"] for node in nodes.values()])
-    return {"nodes": list(nodes.values()), "rollout": about}
+    for row in rows:
+        nodes[row["name"]] = joined(nodes.get(row["name"]), row)
+    return _with_result(nodes.values(), about)
+
+
+def joined(before, row):
+    """What is known of a node: ``before`` (dict or None) with what ``row`` says anew.
+
+    :raises KupError: the row has no name, or a result that there is not.
+    """
+    _check(row)
+    return {"result": "pending", **(before or {}), **row}
+
+
+def close(report, finished):
+    """``report`` at the end of its rollout: what has no result by then gets one. What has ended before is left as it is.
+
+    :param finished: seconds since the epoch.
+    """
+    about = report["rollout"]
+    if is_closed(report):
+        return report
+    wall = round(finished - float(about.get("started", finished)), 1)
+    return _with_result([_closed(node) for node in report["nodes"]], {**about, "wall_s": wall})
+
+
+def is_closed(report):
+    return "wall_s" in report.get("rollout", {})
+
+
+def _with_result(nodes, about):
+    nodes = list(nodes)
+    return {"nodes": nodes, "rollout": {**about, "result": result([node["result"] for node in nodes])}}
 
 
 def _check(row):
@@ -81,12 +111,13 @@ def _check(row):
         )
 
 
-def _close(node):
+def _closed(node):
     if node["result"] == "pending":
-        node["result"] = "untouched"
-    elif node["result"] == "under_way":
+        return {**node, "result": "untouched"}
+    if node["result"] == "under_way":
         # Whoever could still speak has said more than this.
-        node.update(result="lost", reason=node.get("reason") or "the node could not be reached any more")
+        return {**node, "result": "lost", "reason": node.get("reason") or "the node could not be reached any more"}
+    return node
 
 
 def result(results):
@@ -102,88 +133,6 @@ def result(results):
         return "running"
     tried = not any(each in _UNTOUCHED + _OPEN for each in results)
     return "partial" if tried and any(each in _GOOD for each in results) else "stopped"
-
-
-def update(path, **changes):
-    """`merge` ``changes`` into the file ``path`` (readable by its owner only); returns the new report.
-
-    :raises KupError: the file cannot be written, or is no report.
-    """
-    with _writing(path), _locked(path):
-        new = merge(load(path), **changes)
-        write_file(path, json.dumps(new, indent=2) + "\n")
-        point(path)
-    return new
-
-
-def write_plan(directory, run_id, plan):
-    """Write ``plan`` as JSON beside the reports in ``directory``, but not among them; returns the path.
-
-    :raises KupError: it cannot be written.
-    """
-    path = file_of(f"{directory}/plans", run_id)
-    with _writing(path):
-        # That of the reports first: made on the way, it would not be its owner's alone.
-        _make_directory_of(os.path.dirname(path))
-        _make_directory_of(path)
-        write_file(path, json.dumps(plan, indent=2) + "\n")
-    return path
-
-
-@contextlib.contextmanager
-def _writing(path):
-    try:
-        yield
-    except OSError as error:
-        raise KupError(
-            f"The report {path} cannot be written: {error}; set kup_report_dir to a directory of yours."
-        ) from error
-
-
-def _make_directory_of(path):
-    directory = os.path.dirname(path)
-    if not os.path.isdir(directory):
-        make_directory(directory)
-    return directory
-
-
-def point(path):
-    """Let ``report.json`` beside ``path`` lead to it: the name under which the newest report is found."""
-    directory, name = os.path.split(path)
-    temporary = f"{directory}/.latest-{os.getpid()}"
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(temporary)
-    os.symlink(name, temporary)
-    os.replace(temporary, f"{directory}/report.json")
-
-
-def load(path):
-    """The report in ``path``; an empty one where there is none yet.
-
-    :raises KupError: it is no report.
-    """
-    try:
-        report = json.loads(read_text(path, "{}"))
-    except ValueError as error:
-        raise KupError(f"{path} is no report of a rollout: {error}; move it away.") from error
-    return report
-
-
-@contextlib.contextmanager
-def _locked(path):
-    directory = _make_directory_of(path)
-    # A lock file of its own, never removed: the report itself is replaced by each change.
-    descriptor = os.open(f"{directory}/.{os.path.basename(path)}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def started():
-    """Seconds since the epoch, for ``rollout``."""
-    return round(time.time(), 3)
 
 
 _HEADINGS = ("node", "kernel before -> after", "result", "outage", "reason")

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 from lab.command import LabError, say
 from lab.paths import REPO
-from lab.rollout import Rollout, read_report
+from lab.report import read_report
+from lab.rollout import Rollout
 
 HERE = "../tests/cases"
 NOTHING = {name: [] for name in ("kup_gate_ports", "kup_gate_numbers", "kup_gate_commands")}

@@ -53,8 +53,8 @@ def _this_boot():
     return [{"event": event, "at": zero + at, "boot": boot_id()} for event, at in found]
 
 
-# phase → the events that it lies between
-_PHASES = {
+#: phase → the events that it lies between
+PHASES = {
     "dump_s": ("freeze", "dumped"),
     "plan_s": ("dumped", "planned"),
     "kexec_s": ("planned", "kernel-start"),
@@ -71,11 +71,11 @@ _PHASES = {
 
 
 def phases(events):
-    """Seconds of each phase of the last switch: dict with the keys of `_PHASES` that ``events`` cover."""
+    """Seconds of each phase of the last switch: dict with the keys of `PHASES` that ``events`` cover."""
     at = _last_switch(events)
     return {
         phase: round(max(at[end] - at[begin], 0.0), 3)
-        for phase, (begin, end) in _PHASES.items()
+        for phase, (begin, end) in PHASES.items()
         if begin in at and end in at
     }
 
