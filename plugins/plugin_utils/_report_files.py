@@ -190,8 +190,15 @@ def _everything(folder, run_id):
     with contextlib.suppress(FileNotFoundError), _rows_folder(folder, run_id, is_made=False) as found:
         for name in found.names(".json"):
             rows[name], changed = _parsed(found, name)
+            _check_place(found, name, rows[name])
             last = max(last, changed)
     return report or {}, rows, last
+
+
+def _check_place(folder, name, row):
+    node = (row or {}).get("name")
+    if not isinstance(node, str) or file_name(node) != name:
+        raise KupError(f"{folder.path}/{name} is no row of the node {node!r}; move it away.")
 
 
 def _parsed(folder, name):

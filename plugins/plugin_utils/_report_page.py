@@ -11,6 +11,7 @@ escaping, never a part of one, and what is not of the expected kind is shown as 
 from __future__ import annotations
 
 import datetime
+import functools
 import unicodedata
 from collections import Counter
 from pathlib import Path
@@ -28,16 +29,9 @@ _TOP = 24  # pixels above the bars of an update
 
 def render(report):
     """The page of ``report`` as text."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATE.parent),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     rows = list(report.get("nodes", []))
     nodes = [_node(number, row) for number, row in enumerate(rows, 1)]
-    return environment.get_template(TEMPLATE.name).render(
+    return _template().render(
         style=Markup(_svg.STYLE),
         rollout=_rollout(report.get("rollout", {}), rows),
         nodes=nodes,
@@ -45,6 +39,18 @@ def render(report):
         results=_results(nodes),
         lossy=[node for node in nodes if node["fresh_units"]],
     )
+
+
+@functools.cache
+def _template():
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATE.parent),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(TEMPLATE.name)
 
 
 def shown(value):

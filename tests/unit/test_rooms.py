@@ -31,6 +31,7 @@ FOR_THE_CONTROLLER = {
     "_engines.registry",
     "_system.units",
     "_update.record",
+    "_update.timeline",
     "_update.unit_names",
 }
 
