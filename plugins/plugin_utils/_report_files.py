@@ -72,8 +72,8 @@ def newest(directory):
 
     :raises KupError: there is none.
     """
-    path = os.path.abspath(directory)
-    with _guarded(path), Folder.at(path, is_made=False) as folder:
+    path, found = os.path.abspath(directory), ""
+    with _guarded(path), contextlib.suppress(FileNotFoundError), Folder.at(path, is_made=False) as folder:
         found = _newest(folder)
     if not found:
         raise KupError(
