@@ -14,7 +14,7 @@ from ansible import context
 from ansible.errors import AnsibleError
 
 from ansible_collections.kup.fleet.plugins.modules.kup_plan import DOCUMENTATION
-from ansible_collections.kup.fleet.plugins.plugin_utils import _plan
+from ansible_collections.kup.fleet.plugins.plugin_utils import _drain, _plan
 from ansible_collections.kup.fleet.plugins.plugin_utils._controller import ControllerAction
 
 _COLLECTION = Path(__file__).parents[2]
@@ -29,13 +29,15 @@ class ActionModule(ControllerAction):
     def work(self, arguments, task_vars):
         hosts = [str(host) for host in arguments["hosts"]]
         options, defaults = _plan.described(_COLLECTION)
-        variables = _plan.Variables(options, defaults)
+        variables, balancers = _plan.Variables(options, defaults), _drain.described(_COLLECTION)
         connections, meant = {}, {}
         self._seen = {}
         for host in hosts:
-            given = self._of_host(host, (*options, "ansible_connection"), task_vars["hostvars"], variables.refuse)
+            names = (*options, *balancers, "ansible_connection")
+            given = self._of_host(host, names, task_vars["hostvars"], variables.refuse)
             connections[host] = given.pop("ansible_connection", context.CLIARGS.get("connection", "ssh"))
             meant[host] = variables.add(host, given)
+            variables.add_drain(host, given, balancers)
         _plan.check_hosts(hosts, connections)
         variables.check()
         now = time.time()

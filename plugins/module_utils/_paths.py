@@ -22,6 +22,8 @@ PRIVATE_TMP = STATE + "/systemd-private-"
 # What the rehearsals of dumps have shown; and their images, for as long as each takes.
 REHEARSALS = STATE + "/rehearsals.json"
 REHEARSAL_IMAGES = STATE + "/rehearsal"
+# What balancers were told to send no new traffic to.
+DRAINED = STATE + "/drained"
 # What a kernel on probation said before it panicked; kept until the next update.
 PANIC_LOG = STATE + "/panic.log"
 

@@ -97,6 +97,14 @@ kup:
       description: The transaction record of the last update. Its phase is empty if there has been none.
       type: dict
       returned: always
+    drained:
+      description:
+        - What a rollout has drained at balancers and not put back into service, each as C(BALANCER HOST PLACE).
+        - See the role P(kup.fleet.kup_drain#role).
+      type: list
+      elements: str
+      returned: always
+      sample: [haproxy lb1 cache/node1]
     environment_lacks:
       description:
         - What the last restore of this boot could not put in place, a line each with unit, object and cause.

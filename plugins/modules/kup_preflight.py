@@ -254,6 +254,12 @@ phase:
   description: Phase of the node's transaction record, empty where there is none.
   type: str
   returned: always
+drained:
+  description: What a rollout has drained at balancers and not put back into service, each as C(BALANCER HOST PLACE).
+  type: list
+  elements: str
+  returned: always
+  sample: [haproxy lb1 cache/node1]
 """
 
 from ansible.module_utils.basic import AnsibleModule

@@ -25,8 +25,10 @@ class NodeAction(ActionBase):
         try:
             result.update(self._execute_module(module_args=self.module_arguments(), task_vars=task_vars))
         except AnsibleConnectionFailure as error:
-            host = (task_vars or {}).get("inventory_hostname", "The node")
-            result.update(failed=True, lost=True, msg=f"{host} cannot be reached: {str(error).strip()}")
+            node = (task_vars or {}).get("inventory_hostname", "The node")
+            host = self._task.delegate_to or node
+            # The node is not lost where another machine is, such as its balancer.
+            result.update(failed=True, lost=host == node, msg=f"{host} cannot be reached: {str(error).strip()}")
         return result
 
     def module_arguments(self):

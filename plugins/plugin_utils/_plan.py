@@ -16,7 +16,7 @@ from ansible_collections.kup.fleet.plugins.module_utils._engines import registry
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._system import units as systemd_units
 from ansible_collections.kup.fleet.plugins.module_utils._update import record as records
-from ansible_collections.kup.fleet.plugins.plugin_utils import _budget, _values
+from ansible_collections.kup.fleet.plugins.plugin_utils import _budget, _drain, _values
 
 #: variable → the least whole number that it can be
 _NUMBERS = {
@@ -72,6 +72,12 @@ class Variables:
             if (value is None or isinstance(value, str)) and result != value:
                 meant[name] = result
         return meant
+
+    def add_drain(self, host, given, options):
+        """Check one host for its balancers, see `_drain.objections`; `add` says what is wrong with kup_drain itself."""
+        names, sentence = self._look("kup_drain", given.get("kup_drain"))
+        for each in [] if sentence else _drain.objections(names, given, options):
+            self.refuse(host, each)
 
     def refuse(self, host, sentence):
         self._wrong.setdefault(sentence, []).append(host)
@@ -280,6 +286,7 @@ _CHECKS = {
     "kup_max_failed": lambda value: _budget.share("kup_max_failed", value, 0),
     "kup_max_unreachable": lambda value: _budget.share("kup_max_unreachable", value, 0),
     "kup_hooks": _hooks,
+    "kup_drain": _drain.check,
 }
 #: Their checks see the value as it was given, and say more than its type.
 _OWN_TYPE = ("kup_kernel",)

@@ -37,6 +37,9 @@ class Done:
     def results(self):
         return {row["name"]: row["result"] for row in self.report.get("nodes", [])}
 
+    def reason(self, node):
+        return next(row["reason"] for row in self.report["nodes"] if row["name"] == node)
+
     def switched(self):
         """Names of the nodes whose switch was started, in order."""
         return [line.split()[0] for line in self.asked if line.endswith(" kup_switch start")]
@@ -46,9 +49,9 @@ class Rollout:
     """Nodes, and a folder for their states.
 
     :param nodes: dict name → what its table has (`connection/canned.py`): ``down`` (never answers); ``state`` (a dict with
-        ``kernel``, ``phase``); and by module and operation, such as ``"kup_gate judge"``, a dict with ``answer`` (keys of the
-        module's result), ``after`` (what another node must have been asked for before, such as ``"node1 kup_fallback start"``), ``gone`` (the
-        connection breaks, for ever).
+        ``kernel``, ``phase``); ``drained``, ``left`` (what the module kup_drain_record has of an earlier rollout); and by
+        module and operation, such as ``"kup_gate judge"``, a dict with ``answer`` (keys of the module's result), ``after`` (what another
+        node must have been asked for before, such as ``"node1 kup_fallback start"``), ``gone`` (the connection breaks, for ever).
     :param groups: dict name → dict with ``hosts`` (names) and ``vars``.
     """
 

@@ -13,12 +13,13 @@ COLLECTION = "ansible_collections.kup.fleet.plugins."
 ROOMS = {
     "_image": set(),
     "_system": set(),
+    "_drain": set(),
     "_ready": {"_system"},
     "_boot": {"_system"},
     "_criu": {"_system"},
     "_environment": {"_system", "_criu"},
     "_engines": {"_image", "_system", "_boot", "_criu", "_environment"},
-    "_update": {"_system", "_boot", "_criu", "_environment", "_engines"},
+    "_update": {"_system", "_drain", "_boot", "_criu", "_environment", "_engines"},
 }
 FOOT = {"_blocker", "_errors", "_files", "_paths", "_run"}
 

@@ -12,6 +12,7 @@ import shutil
 
 from .._boot import grub, kernels, kexec
 from .._criu import command
+from .._drain import record as drain_record
 from .._files import read_lines, read_text
 from .._paths import KERNELS, RUN
 from .._run import run
@@ -39,6 +40,7 @@ def gather(unit_names):
         "lockdown": lockdown(read_text("/sys/kernel/security/lockdown", "")),
         "memory_bytes": memory(read_text("/proc/meminfo", "")),
         "record": record.load().as_dict(),
+        "drained": list(drain_record.load().places),
         "environment_lacks": read_lines(f"{RUN}/environment.log"),
         "services_running": [name for name in _services() if name not in names],
         "units": [preflight.judge_unit(name) for name in names],

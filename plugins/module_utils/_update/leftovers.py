@@ -13,7 +13,7 @@ from .._boot import kexec
 from .._engines import pending_memory, registry
 from .._environment import kept
 from .._errors import KupError
-from .._paths import BOOT, CHECKS, KERNELS, MEMORY, NUMBERS, PANIC_LOG, REHEARSAL_IMAGES, REHEARSALS, RUN
+from .._paths import BOOT, CHECKS, DRAINED, KERNELS, MEMORY, NUMBERS, PANIC_LOG, REHEARSAL_IMAGES, REHEARSALS, RUN
 from .._run import run
 from . import network_lock, private_tmp
 from . import record as records
@@ -86,7 +86,7 @@ def uninstall(record, dry=False):
 
 
 def _kept():
-    return [KERNELS, BOOT, MEMORY, NUMBERS, CHECKS, PANIC_LOG, REHEARSALS, REHEARSAL_IMAGES]
+    return [KERNELS, BOOT, MEMORY, NUMBERS, CHECKS, DRAINED, PANIC_LOG, REHEARSALS, REHEARSAL_IMAGES]
 
 
 def _images(record):

@@ -22,6 +22,7 @@ from .._criu import command as criu_command
 from .._criu import examination
 from .._criu import seen as criu_seen
 from .._criu.kernel_checks import criu_check, criu_kernel, criu_processor
+from .._drain import record as drain_record
 from .._engines import registry
 from .._environment import checks as environment_checks
 from .._environment import mounts, packet_filter, run_files, security_profiles, sysctls
@@ -48,7 +49,8 @@ def examine(selector, unit_names, images, engine, disk_checkpoint, owner, *, fre
     :returns: dict with ``target`` (release or None), ``package`` (that would bring it, or None), ``needs_update``, ``missing`` (Debian packages),
         ``blockers`` (dicts; none: fit), ``problems`` (their sentences), ``units`` (one verdict each), ``disk_needed`` and ``disk_free``
         (bytes), ``criu`` (version or None), ``engine`` (that would be used, or None), ``engine_reasons`` (why no better one),
-        ``outage_s`` (expected, or None), ``notes`` (sentences that stop nothing), ``phase``.
+        ``outage_s`` (expected, or None), ``notes`` (sentences that stop nothing), ``phase``, ``drained`` (names of what
+        a run has drained for the node).
     :raises KupError: the arguments themselves are wrong.
     """
     _refuse_directory(images)
@@ -89,6 +91,7 @@ def examine(selector, unit_names, images, engine, disk_checkpoint, owner, *, fre
         "outage_s": outage,
         "notes": _notes(),
         "phase": record["PHASE"],
+        "drained": list(drain_record.load().places),
     }
 
 

@@ -66,6 +66,22 @@ class Node:
         self.state.setdefault("boot", str(uuid.uuid4()))
         self._path.write_text(json.dumps(self.state))
 
+    def drained(self, arguments=None):
+        """The module kup_drain_record with these arguments."""
+        path, given = self._directory / f"{self._name}.drained", arguments or {}
+        known = (
+            json.loads(path.read_text())
+            if path.exists()
+            else {"places": self.table.get("drained", []), "left": self.table.get("left", "")}
+        )
+        places, state = set(known["places"]), given.get("state") or "query"
+        if state == "present":
+            known = {"places": sorted(places.union(given.get("places") or [])), "left": given.get("left") or ""}
+        elif state == "absent":
+            known = {**known, "places": sorted(places.difference(given.get("places") or []))}
+        path.write_text(json.dumps(known))
+        return known
+
     def record(self):
         lines = (
             f"PHASE={self.state['phase']}\nKERNEL_OLD={OLD}\nKERNEL_NEW={NEW}\nENGINE=foam\nUNITS=memcached.service\n"
@@ -99,6 +115,7 @@ class Node:
         }
         lists = {name: [] for name in ("problems", "blockers", "notes", "missing")}
         units = [{"unit": "memcached.service", "rss_bytes": 64 << 20, "mounts": []}]
+        lists["drained"] = self.drained()["places"]
         return {**about, **lists, "units": units, "needs_update": kernel != NEW or phase == "probation"}
 
     def account(self):
@@ -127,9 +144,9 @@ class Connection(ConnectionBase):
         module = _FQN.search(in_data)[1].decode()
         arguments = json.loads(ast.literal_eval(_PARAMS.search(in_data)[1].decode()))["ANSIBLE_MODULE_ARGS"]
         operation = arguments.get("op") or arguments.get("state") or ""
-        return 0, json.dumps(self._answer(node, module, operation)).encode(), b""
+        return 0, json.dumps(self._answer(node, module, operation, arguments)).encode(), b""
 
-    def _answer(self, node, module, operation):
+    def _answer(self, node, module, operation, arguments):
         node.log(f"{module} {operation}".strip())
         said = node.table.get(f"{module} {operation}".strip(), {})
         node.await_line(said.get("after"))
@@ -140,7 +157,8 @@ class Connection(ConnectionBase):
         if said.get("gone"):
             node._path.write_text(json.dumps({**node.state, "gone": True}))
             raise AnsibleConnectionFailure("Connection reset by peer")
-        return {**node.answer(module), **answer}
+        more = node.drained(arguments) if module == "kup_drain_record" else {}
+        return {**node.answer(module), **more, **answer}
 
     def put_file(self, in_path, out_path):
         pass

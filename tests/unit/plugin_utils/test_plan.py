@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
-from ansible_collections.kup.fleet.plugins.plugin_utils import _plan
+from ansible_collections.kup.fleet.plugins.modules import kup_drain
+from ansible_collections.kup.fleet.plugins.plugin_utils import _drain, _plan
 
 OPTIONS, DEFAULTS = _plan.described(Path(__file__).parents[3])
 HOSTS = [f"node{number}" for number in range(1, 11)]
@@ -268,3 +269,60 @@ def test_off_without_quotes_is_off():
 def test_what_hosts_have_in_common_is_said_once():
     meant = {"a": {"x": 1, "y": 2}, "b": {"x": 1, "y": 3}, "c": {"x": 1}}
     assert _plan.shared(meant) == {"meant": {"x": 1}, "host_meant": {"a": {"y": 2}, "b": {"y": 3}}}
+
+
+# Balancers.
+
+
+def drain_refusal(**given):
+    variables = _plan.Variables(OPTIONS, DEFAULTS)
+    host = {**WANTED, **given}
+    variables.add("node1", host)
+    variables.add_drain("node1", host, _drain.described(Path(__file__).parents[3]))
+    try:
+        variables.check()
+    except KupError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"kup_drain": ["haproxy"], "kup_drain_haproxy_hosts": ["lb1"]},
+        {"kup_drain": "haproxy", "kup_drain_haproxy_hosts": ["lb1"]},
+        {"kup_drain": ["consul", "kubernetes"], "kup_drain_wait": "30", "kup_drain_undrain_after": ["committed"]},
+    ],
+)
+def test_good_balancers_are_accepted(given):
+    assert drain_refusal(**given) == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (
+            {"kup_drain": ["haproxi"]},
+            "kup_drain has the element 'haproxi', expected haproxy, nginx, keepalived, consul",
+        ),
+        ({"kup_drain": ["haproxy"]}, "kup_drain_haproxy_hosts is [], expected a list of at least one element"),
+        (
+            {"kup_drain": ["haproxy"], "kup_drain_haproxy_hosts": "lb1"},
+            "kup_drain_haproxy_hosts is 'lb1', expected a list.",
+        ),
+        (
+            {"kup_drain": ["nginx"], "kup_drain_nginx_hosts": ["lb1"], "kup_drain_nginx_files": ["/x"]},
+            "kup_drain_nginx_servers is [], expected a list of at least one element, for kup_drain has nginx.",
+        ),
+        ({"kup_drain": ["consul"], "kup_drain_wait": "soon"}, "kup_drain_wait is 'soon', expected a whole number."),
+        ({"kup_drain": ["consul"], "kup_drain_on_timeout": "stop"}, "kup_drain_on_timeout is 'stop', expected one of"),
+        ({"kup_drain": ["consul"], "kup_drain_undrain_after": ["lost"]}, "kup_drain_undrain_after is 'lost', expected"),
+    ],
+)
+def test_balancers_are_checked(given, says):
+    assert drain_refusal(**given).startswith(f"node1: {says}")
+
+
+def test_the_plan_knows_the_balancers_of_the_module():
+    assert tuple(_drain.BALANCERS) == tuple(kup_drain.BALANCERS)

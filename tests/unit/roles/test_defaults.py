@@ -17,7 +17,7 @@ from ansible_collections.kup.fleet.plugins.modules import kup_budget, kup_gate, 
 from ansible_collections.kup.fleet.plugins.plugin_utils import _budget, _controller, _plan, _values
 
 COLLECTION = Path(__file__).parents[3]
-ROLES = ("kup", "kup_checkpoint", "kup_kexec", "kup_ready", "kup_restore")
+ROLES = ("kup", "kup_checkpoint", "kup_drain", "kup_kexec", "kup_ready", "kup_restore")
 
 
 def load(path):
@@ -57,6 +57,8 @@ def test_a_role_alone_has_the_defaults_of_the_playbooks():
 
 def test_every_variable_of_a_role_has_a_source():
     known = {name for role in ROLES[1:] for name in load(f"roles/{role}/defaults/main.yml")}
+    # Those of each balancer are public themselves.
+    known -= set(load("roles/kup_drain/defaults/main.yml")) - {"kup_drain_balancers"}
     # Given where the entry point is called.
     assert known - set(load("playbooks/vars/roles.yml")) == {
         "kup_ready_state",
@@ -88,8 +90,8 @@ def test_a_roles_variable_has_the_type_of_its_source():
     for name, source in mapping().items():
         public = options("kup")[source]
         assert (roles[name]["type"], roles[name].get("elements")) == (public["type"], public.get("elements")), name
-        # The plan checks the engine's name before.
-        assert roles[name].get("choices") == public.get("choices") or source == "kup_engine", name
+        # The plan checks the names of engines and balancers before.
+        assert roles[name].get("choices") == public.get("choices") or source in ("kup_engine", "kup_drain"), name
 
 
 @pytest.mark.parametrize(
