@@ -133,6 +133,7 @@ changelog: tools ## write CHANGELOG.rst from changelogs/fragments
 .PHONY: tools
 tools:
 	@tests/bootstrap.sh apt tests/packages.txt
+	@tests/bootstrap.sh quiet tests/balancers/packages.txt
 	@tests/bootstrap.sh venv $(venv)
 	@tests/bootstrap.sh tree
 	@for program in paged environment fingerprint; do \

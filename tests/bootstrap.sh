@@ -2,6 +2,7 @@
 # Installs what the make targets need; a second run finds it all and returns at once.
 #
 #   tests/bootstrap.sh apt LIST...   Debian packages named in the list files, one a line
+#   tests/bootstrap.sh quiet LIST... the same for packages whose services are not to run
 #   tests/bootstrap.sh venv DIR      Python tools of tests/requirements.txt in a venv
 #   tests/bootstrap.sh tree          build/collections, where Ansible finds this clone by its name
 set -euo pipefail
@@ -12,12 +13,17 @@ fail() {
     exit 1
 }
 
-install_packages() {
-    local wanted missing=() package
+missing_packages() {
+    local wanted package
     wanted=$(sed -e 's/#.*//' -e 's/[[:space:]]//g' -e '/^$/d' "$@" | sort -u)
     for package in $wanted; do
-        [ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || missing+=("$package")
+        [ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || echo "$package"
     done
+}
+
+install_packages() {
+    local missing
+    mapfile -t missing < <(missing_packages "$@")
     [ ${#missing[@]} -gt 0 ] || return 0
     [ "$(id -u)" -eq 0 ] || fail "these Debian packages are missing, install them as root: ${missing[*]}"
 
@@ -27,6 +33,24 @@ install_packages() {
     local apt=(apt-get -q -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0)
     "${apt[@]}" update
     "${apt[@]}" install -y --no-install-recommends "${missing[@]}"
+}
+
+# A package's service is started by its installation unless a policy forbids it, and by the next boot unless it is disabled.
+install_quietly() {
+    local policy=/usr/sbin/policy-rc.d missing package
+    mapfile -t missing < <(missing_packages "$@")
+    [ ${#missing[@]} -gt 0 ] || return 0
+    if [ ! -e "$policy" ] && [ -w "$(dirname "$policy")" ]; then
+        # shellcheck disable=SC2064 # the path as it is now
+        trap "rm -f '$policy'" EXIT
+        printf '#!/bin/sh\nexit 101\n' >"$policy"
+        chmod 755 "$policy"
+    fi
+    install_packages "$@"
+    for package in "${missing[@]}"; do
+        # Some have no service. Without a running systemd this changes links only.
+        systemctl --quiet disable "$package.service" 2>/dev/null || true
+    done
 }
 
 # Not pyenv's or another python of PATH: the tests are to run on the release's own.
@@ -55,7 +79,8 @@ link_tree() {
 
 case "${1:-}" in
 apt) install_packages "${@:2}" ;;
+quiet) install_quietly "${@:2}" ;;
 venv) make_venv "${2:?}" ;;
 tree) link_tree ;;
-*) fail "the first argument is '${1:-}', expected apt, venv or tree" ;;
+*) fail "the first argument is '${1:-}', expected apt, quiet, venv or tree" ;;
 esac
