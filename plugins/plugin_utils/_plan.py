@@ -16,19 +16,29 @@ from ansible_collections.kup.fleet.plugins.module_utils._engines import registry
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._system import units as systemd_units
 from ansible_collections.kup.fleet.plugins.module_utils._update import record as records
-from ansible_collections.kup.fleet.plugins.plugin_utils import _budget, _values
+from ansible_collections.kup.fleet.plugins.plugin_utils import _budget, _maintenance, _values
 
 #: variable → the least whole number that it can be
 _NUMBERS = {
     "kup_freeze_max": 0,
     "kup_rounds_max": 0,
     "kup_watch_interval": 0,
+    "kup_window_cutoff": 0,
     "kup_restore_timeout": 1,
     "kup_switch_timeout": 1,
     "kup_commit_timeout": 1,
 }
 #: What is decided once for the rollout, and cannot differ from host to host.
-ROLLOUT = ("kup_batches", "kup_batch_success", "kup_max_failed", "kup_max_unreachable", "kup_report_dir")
+ROLLOUT = (
+    "kup_batches",
+    "kup_batch_success",
+    "kup_max_failed",
+    "kup_max_unreachable",
+    "kup_window",
+    "kup_window_zone",
+    "kup_window_cutoff",
+    "kup_report_dir",
+)
 _MOST = 10  # sentences in one message
 
 
@@ -268,6 +278,8 @@ _CHECKS = {
     "kup_batch_success": lambda value: _budget.share("kup_batch_success", value, 1),
     "kup_max_failed": lambda value: _budget.share("kup_max_failed", value, 0),
     "kup_max_unreachable": lambda value: _budget.share("kup_max_unreachable", value, 0),
+    "kup_window": _maintenance.parse,
+    "kup_window_zone": _maintenance.zone,
     "kup_hooks": _hooks,
 }
 #: Their checks see the value as it was given, and say more than its type.
