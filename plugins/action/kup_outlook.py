@@ -11,7 +11,7 @@ import time
 from ansible.utils.display import Display
 
 from ansible_collections.kup.fleet.plugins.modules.kup_outlook import DOCUMENTATION
-from ansible_collections.kup.fleet.plugins.plugin_utils import _facts, _maintenance, _outlook, _report
+from ansible_collections.kup.fleet.plugins.plugin_utils import _control, _facts, _maintenance, _outlook, _report
 from ansible_collections.kup.fleet.plugins.plugin_utils._controller import ControllerAction
 
 
@@ -23,7 +23,9 @@ class ActionModule(ControllerAction):
         nodes = _outlook.rows(facts, arguments["lost"], arguments["batches"])
         run_id = arguments["run_id"]
         window = _maintenance.outlook(arguments["window"], arguments["zone"], time.time())
-        found = {"nodes": nodes, "window": window}
+        control = _control.outlook(arguments["control"])
+        found = {"nodes": nodes, "window": window, "control": control}
         path = _report.write_plan(arguments["directory"], run_id, {"run_id": run_id, **found})
-        Display().display("\n".join(filter(None, [*_outlook.table(nodes), _maintenance.line(window)])))
+        lines = [*_outlook.table(nodes), _maintenance.line(window), _control.line(control)]
+        Display().display("\n".join(filter(None, lines)))
         return {"changed": False, "path": path, **found}

@@ -2,15 +2,20 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Say whether a node may begin now; the module of the same name has the documentation."""
+"""Say whether a node may begin now, or wait for it; the module of the same name has the documentation."""
 
 from __future__ import annotations
 
 import time
 
+from ansible.utils.display import Display
+
 from ansible_collections.kup.fleet.plugins.modules.kup_permit import DOCUMENTATION
-from ansible_collections.kup.fleet.plugins.plugin_utils import _facts, _maintenance
+from ansible_collections.kup.fleet.plugins.plugin_utils import _control, _facts, _maintenance, _permit
 from ansible_collections.kup.fleet.plugins.plugin_utils._controller import ControllerAction
+
+#: word of kup_control → verdict
+_VERDICTS = {"go": "go", "pause": "wait", "abort": "stop"}
 
 
 class ActionModule(ControllerAction):
@@ -18,7 +23,26 @@ class ActionModule(ControllerAction):
 
     def work(self, arguments, task_vars):
         facts = _facts.of_hosts(self._task, arguments["hosts"], task_vars["hostvars"])
-        need = _maintenance.needed(facts, arguments["switching"], arguments["cutoff"], arguments["estimate"])
+        need = _maintenance.needed(facts, bool(arguments["permits"]), arguments["cutoff"], arguments["estimate"])
         windows, zone = _maintenance.parse(arguments["window"]), _maintenance.zone(arguments["zone"])
-        now = time.time()
-        return {"changed": False, "at": now, "reason": _maintenance.objection(windows, zone, need, now)}
+        _control.check(arguments["control"])
+
+        def ask(now):
+            closed = _maintenance.objection(windows, zone, need, now)
+            answer = _control.ask(arguments["control"])
+            return [
+                _permit.State(_VERDICTS[answer.word], answer.reason),
+                _permit.State("stop", closed) if closed else _permit.GO,
+            ]
+
+        def say(reason):
+            Display().display(f"{arguments['node']} waits: {reason}.")
+
+        # It holds one of Ansible's forks meanwhile, which is this node's own: host_pinned begins no more nodes than there are.
+        permit = _permit.wait(ask, time.time, time.sleep, say)
+        return {
+            "changed": False,
+            "reason": permit.reason,
+            "waited": permit.waited,
+            "permits": permit.times(arguments["permits"]),
+        }

@@ -46,6 +46,10 @@ options:
     description: Their time zone. Empty is the controller's own.
     type: str
     default: ""
+  control:
+    description: File or address that pauses the rollout, as M(kup.fleet.kup_permit) takes it.
+    type: str
+    default: ""
 attributes:
   check_mode:
     details: The table is shown, and the file is written, because a plan is what check mode is for. No node is touched.
@@ -96,6 +100,23 @@ window:
     opens:
       description: When the next one opens. V(none) where one is open, or there are none.
       type: float
+      returned: always
+control:
+  description: What the file or address says now.
+  type: dict
+  returned: success
+  contains:
+    place:
+      description: As given.
+      type: str
+      returned: always
+    word:
+      description: V(go), V(pause) or V(abort).
+      type: str
+      returned: always
+    reason:
+      description: Where the word comes from, empty for V(go).
+      type: str
       returned: always
 nodes:
   description: What would become of each node.

@@ -7,21 +7,30 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kup_permit
-short_description: Say whether a node may begin its update now
+short_description: Say whether a node may begin its update now, or wait for that
 version_added: 0.1.0
 description:
   - Compares the time on the controller with the maintenance windows of a rollout, and the rest of the open one with what the nodes of this
     rollout have needed so far, by the facts that its tasks leave with them.
+  - Asks a file or an address whether the rollout goes on (O(control)). While it says V(pause), the task waits. It ends when the word is
+    another, or when the maintenance window has no room left for a node.
 options:
+  node:
+    description: The node, for messages.
+    type: str
+    required: true
   hosts:
     description: Names of all nodes of the rollout.
     type: list
     elements: str
     required: true
-  switching:
-    description: Whether the node is ready for its switch. What comes before counts as a part of its update else.
-    type: bool
-    default: false
+  permits:
+    description:
+      - What this task returned for the node before, at the beginning of its turn. Now it is ready for its switch, and what it has done
+        before does not count any more.
+    type: list
+    elements: float
+    default: []
   window:
     description: Times at which a node may begin, such as V(Mon-Fri 22:00-04:00). None is at any time.
     type: list
@@ -39,6 +48,13 @@ options:
     description: Seconds that must be left where no node has committed yet.
     type: int
     default: 600
+  control:
+    description:
+      - The absolute path of a file on the controller, or an address that begins with C(http://) or C(https://). Its first word is V(go),
+        V(pause) or V(abort). A file that is not there is V(go). What cannot be read or has another word is V(pause).
+      - No more than 64 bytes are read, and no redirection is followed. Empty asks nobody.
+    type: str
+    default: ""
 attributes:
   check_mode:
     details: Nothing is ever changed.
@@ -52,7 +68,9 @@ author:
 EXAMPLES = r"""
 - name: Ask whether the node may begin
   kup.fleet.kup_permit:
+    node: "{{ inventory_hostname }}"
     hosts: "{{ ansible_play_hosts_all }}"
+    control: /run/kup/control
     window:
       - Sat 02:00-04:30
     zone: Europe/Berlin
@@ -65,9 +83,16 @@ reason:
   type: str
   returned: success
   sample: the window Sat 02:00-04:00 closes at Sat 04:00, a node takes 320 s
-at:
-  description: When that was found, seconds since the epoch.
+waited:
+  description: Seconds that the node had to wait. What has become of other nodes since is not known to this task.
   type: float
   returned: success
-  sample: 1767268800.123
+permits:
+  description:
+    - O(permits) with the time of this answer, in seconds since the epoch. Earlier times are as much later as the node has waited, so that
+      waiting does not count as work.
+  type: list
+  elements: float
+  returned: success
+  sample: [1767268800.123]
 """

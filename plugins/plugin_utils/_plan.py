@@ -16,7 +16,7 @@ from ansible_collections.kup.fleet.plugins.module_utils._engines import registry
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._system import units as systemd_units
 from ansible_collections.kup.fleet.plugins.module_utils._update import record as records
-from ansible_collections.kup.fleet.plugins.plugin_utils import _budget, _maintenance, _values
+from ansible_collections.kup.fleet.plugins.plugin_utils import _budget, _control, _maintenance, _values
 
 #: variable → the least whole number that it can be
 _NUMBERS = {
@@ -37,6 +37,7 @@ ROLLOUT = (
     "kup_window",
     "kup_window_zone",
     "kup_window_cutoff",
+    "kup_control",
     "kup_report_dir",
 )
 _MOST = 10  # sentences in one message
@@ -280,6 +281,7 @@ _CHECKS = {
     "kup_max_unreachable": lambda value: _budget.share("kup_max_unreachable", value, 0),
     "kup_window": _maintenance.parse,
     "kup_window_zone": _maintenance.zone,
+    "kup_control": _control.check,
     "kup_hooks": _hooks,
 }
 #: Their checks see the value as it was given, and say more than its type.
