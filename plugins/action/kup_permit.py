@@ -10,12 +10,21 @@ import time
 
 from ansible.utils.display import Display
 
+from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.modules.kup_permit import DOCUMENTATION
-from ansible_collections.kup.fleet.plugins.plugin_utils import _control, _facts, _maintenance, _permit
+from ansible_collections.kup.fleet.plugins.plugin_utils import _control, _facts, _lock, _maintenance, _permit
 from ansible_collections.kup.fleet.plugins.plugin_utils._controller import ControllerAction
 
 #: word of kup_control → verdict
 _VERDICTS = {"go": "go", "pause": "wait", "abort": "stop"}
+
+
+def _of_lock(directory, run_id, now):
+    try:
+        lost = _lock.renew(directory, run_id, now) if directory else ""
+    except KupError as error:
+        return _permit.State("wait", str(error).removesuffix("."))
+    return _permit.State("stop", lost) if lost else _permit.GO
 
 
 class ActionModule(ControllerAction):
@@ -31,6 +40,7 @@ class ActionModule(ControllerAction):
             closed = _maintenance.objection(windows, zone, need, now)
             answer = _control.ask(arguments["control"])
             return [
+                _of_lock(arguments["lock"], arguments["run_id"], now),
                 _permit.State(_VERDICTS[answer.word], answer.reason),
                 _permit.State("stop", closed) if closed else _permit.GO,
             ]

@@ -55,6 +55,16 @@ options:
       - No more than 64 bytes are read, and no redirection is followed. Empty asks nobody.
     type: str
     default: ""
+  lock:
+    description:
+      - Directory of the lock of the fleet, which is renewed. If it is not of the run O(run_id) any more, the node may not begin. While the
+        directory cannot be used, the node waits. Empty is no lock.
+    type: path
+    default: ""
+  run_id:
+    description: Id of the rollout, for O(lock).
+    type: str
+    default: ""
 attributes:
   check_mode:
     details: Nothing is ever changed.
