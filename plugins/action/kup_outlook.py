@@ -6,10 +6,12 @@
 
 from __future__ import annotations
 
+import time
+
 from ansible.utils.display import Display
 
 from ansible_collections.kup.fleet.plugins.modules.kup_outlook import DOCUMENTATION
-from ansible_collections.kup.fleet.plugins.plugin_utils import _facts, _outlook, _report_files
+from ansible_collections.kup.fleet.plugins.plugin_utils import _control, _facts, _maintenance, _outlook, _report_files
 from ansible_collections.kup.fleet.plugins.plugin_utils._controller import ControllerAction
 
 
@@ -20,6 +22,10 @@ class ActionModule(ControllerAction):
         facts = _facts.of_hosts(self._task, arguments["hosts"], task_vars["hostvars"])
         nodes = _outlook.rows(facts, arguments["lost"], arguments["batches"])
         run_id = arguments["run_id"]
-        path = _report_files.write_plan(arguments["directory"], run_id, {"run_id": run_id, "nodes": nodes})
-        Display().display("\n".join(_outlook.table(nodes)))
-        return {"changed": False, "path": path, "nodes": nodes}
+        window = _maintenance.outlook(arguments["window"], arguments["zone"], time.time())
+        control = _control.outlook(arguments["control"])
+        found = {"nodes": nodes, "window": window, "control": control}
+        path = _report_files.write_plan(arguments["directory"], run_id, {"run_id": run_id, **found})
+        lines = [*_outlook.table(nodes), _maintenance.line(window), _control.line(control)]
+        Display().display("\n".join(filter(None, lines)))
+        return {"changed": False, "path": path, **found}

@@ -14,7 +14,7 @@ from ansible import context
 from ansible.errors import AnsibleError
 
 from ansible_collections.kup.fleet.plugins.modules.kup_plan import DOCUMENTATION
-from ansible_collections.kup.fleet.plugins.plugin_utils import _drain, _plan
+from ansible_collections.kup.fleet.plugins.plugin_utils import _drain, _maintenance, _plan
 from ansible_collections.kup.fleet.plugins.plugin_utils._controller import ControllerAction
 
 _COLLECTION = Path(__file__).parents[2]
@@ -40,6 +40,7 @@ class ActionModule(ControllerAction):
             variables.add_drain(host, given, balancers)
         _plan.check_hosts(hosts, connections)
         variables.check()
+        _maintenance.check_cutoff(variables.of_rollout("kup_window"), variables.of_rollout("kup_window_cutoff"))
         now = time.time()
         return {
             "changed": False,

@@ -37,6 +37,19 @@ options:
     description: Id of the rollout, as M(kup.fleet.kup_plan) returned it.
     type: str
     required: true
+  window:
+    description: Times at which a node may begin, as M(kup.fleet.kup_permit) takes them.
+    type: list
+    elements: str
+    default: []
+  zone:
+    description: Their time zone. Empty is the controller's own.
+    type: str
+    default: ""
+  control:
+    description: File or address that pauses the rollout, as M(kup.fleet.kup_permit) takes it.
+    type: str
+    default: ""
 attributes:
   check_mode:
     details: The table is shown, and the file is written, because a plan is what check mode is for. No node is touched.
@@ -62,6 +75,49 @@ path:
   description: The file.
   type: str
   returned: success
+window:
+  description: Whether a node could begin now.
+  type: dict
+  returned: success
+  contains:
+    windows:
+      description: As given.
+      type: list
+      elements: str
+      returned: always
+    zone:
+      description: As given.
+      type: str
+      returned: always
+    open:
+      description: Whether one is open now, or there are none.
+      type: bool
+      returned: always
+    closes:
+      description: When it closes, seconds since the epoch. V(none) where none is open, or no end is near.
+      type: float
+      returned: always
+    opens:
+      description: When the next one opens. V(none) where one is open, or there are none.
+      type: float
+      returned: always
+control:
+  description: What the file or address says now.
+  type: dict
+  returned: success
+  contains:
+    place:
+      description: As given.
+      type: str
+      returned: always
+    word:
+      description: V(go), V(pause) or V(abort).
+      type: str
+      returned: always
+    reason:
+      description: Where the word comes from, empty for V(go).
+      type: str
+      returned: always
 nodes:
   description: What would become of each node.
   type: list

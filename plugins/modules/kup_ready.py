@@ -27,7 +27,8 @@ options:
     required: true
   window:
     description:
-      - When services may be started anew, by the node's clock, such as V(02:00-04:30), or V(always).
+      - When services may be started anew, by the node's clock, such as V(02:00-04:30) or V(Mon-Fri 22:00-04:00), or
+        V(always).
       - Empty means never. Then the files are written, and the next start of each service takes its settings.
     type: str
     default: ""

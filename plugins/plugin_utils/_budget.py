@@ -90,6 +90,7 @@ class Budget:
         self.failed = [node for node in bad if node not in set(self.unreachable)] + self.lost
         self.committed = [node for node, about in facts.items() if committed(about)]
         self.stopping = [node for node, about in facts.items() if about.get("__kup_stops")]
+        self._held = [about["__kup_held"] for about in facts.values() if about.get("__kup_held")]
 
     def objection(self, node=None):
         """Why no further node may be switched: a sentence without its full stop, or empty.
@@ -105,6 +106,9 @@ class Budget:
             return (
                 f"{_names(self.unreachable)} could not be reached, kup_max_unreachable allows {limits.max_unreachable}"
             )
+        if self._held:
+            # Whoever comes later is left alone, too, even if it could begin by now: the rollout has stopped.
+            return self._held[0]
         return self._unsuccessful(self._before(node))
 
     def _before(self, node):

@@ -16,19 +16,40 @@ from ansible_collections.kup.fleet.plugins.module_utils._engines import registry
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._system import units as systemd_units
 from ansible_collections.kup.fleet.plugins.module_utils._update import record as records
-from ansible_collections.kup.fleet.plugins.plugin_utils import _budget, _drain, _values
+from ansible_collections.kup.fleet.plugins.plugin_utils import (
+    _budget,
+    _control,
+    _drain,
+    _lock_place,
+    _maintenance,
+    _values,
+)
 
 #: variable → the least whole number that it can be
 _NUMBERS = {
     "kup_freeze_max": 0,
     "kup_rounds_max": 0,
     "kup_watch_interval": 0,
+    "kup_window_cutoff": 0,
+    "kup_lock_ttl": 1,
     "kup_restore_timeout": 1,
     "kup_switch_timeout": 1,
     "kup_commit_timeout": 1,
 }
 #: What is decided once for the rollout, and cannot differ from host to host.
-ROLLOUT = ("kup_batches", "kup_batch_success", "kup_max_failed", "kup_max_unreachable", "kup_report_dir")
+ROLLOUT = (
+    "kup_batches",
+    "kup_batch_success",
+    "kup_max_failed",
+    "kup_max_unreachable",
+    "kup_window",
+    "kup_window_zone",
+    "kup_window_cutoff",
+    "kup_control",
+    "kup_lock",
+    "kup_lock_ttl",
+    "kup_report_dir",
+)
 #: What an element of kup_units may say of a service.
 _UNIT_KEYS = ("name", "on_failure", "lease_s")
 _MOST = 10  # sentences in one message
@@ -59,18 +80,22 @@ class Variables:
         :param given: dict name → value as the user wrote it.
         :returns: dict name → value, of texts and empty values that stand for something else.
         """
-        meant = {}
+        meant, checked = {}, {}
         for name in self._options:
             value = given.get(name)
             result, sentence = self._look(name, value)
             if sentence:
                 self.refuse(host, sentence)
                 continue
+            checked[name] = result
             if name in ROLLOUT:
                 self._compare(host, name, result)
             # Anything else is as good as its type: modules convert it by themselves.
             if (value is None or isinstance(value, str)) and result != value:
                 meant[name] = result
+        sentence = _short_lived(checked)
+        if sentence:
+            self.refuse(host, sentence)
         return meant
 
     def add_drain(self, host, given, options):
@@ -224,6 +249,17 @@ def _hooks(hooks):
             )
 
 
+def _short_lived(values):
+    """What is wrong with the lock's time to live: a sentence, or empty. A node that is away renews no lock."""
+    longest = values.get("kup_switch_timeout", 0) + values.get("kup_commit_timeout", 0)
+    if not values.get("kup_lock") or values.get("kup_lock_ttl", longest + 1) > longest:
+        return ""
+    return (
+        f"kup_lock_ttl is {values['kup_lock_ttl']} s, expected more than kup_switch_timeout and kup_commit_timeout together ({longest} s), "
+        "the longest that a node may take."
+    )
+
+
 def _positive(name):
     def check(value):
         if not value > 0:
@@ -285,6 +321,10 @@ _CHECKS = {
     "kup_batch_success": lambda value: _budget.share("kup_batch_success", value, 1),
     "kup_max_failed": lambda value: _budget.share("kup_max_failed", value, 0),
     "kup_max_unreachable": lambda value: _budget.share("kup_max_unreachable", value, 0),
+    "kup_window": _maintenance.parse,
+    "kup_window_zone": _maintenance.zone,
+    "kup_control": _control.check,
+    "kup_lock": _lock_place.check,
     "kup_hooks": _hooks,
     "kup_drain": _drain.check,
 }

@@ -21,13 +21,14 @@ ROOMS = {
     "_engines": {"_image", "_system", "_boot", "_criu", "_environment"},
     "_update": {"_system", "_drain", "_boot", "_criu", "_environment", "_engines"},
 }
-FOOT = {"_blocker", "_errors", "_files", "_paths", "_run"}
+FOOT = {"_blocker", "_errors", "_files", "_paths", "_run", "_windows"}
 
 #: All that the controller's own code (action plugins, plugin_utils) may know of the library.
 FOR_THE_CONTROLLER = {
     "_errors",
     "_files",
     "_paths",
+    "_windows",
     "_boot.kernels",
     "_engines.registry",
     "_system.units",

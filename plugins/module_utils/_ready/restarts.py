@@ -6,9 +6,9 @@
 
 from __future__ import annotations
 
-import re
 import time
 
+from .. import _windows
 from .._errors import KupError
 from .._run import run
 
@@ -18,23 +18,14 @@ _PATIENCE = 600  # seconds for a service to end and to start, such as a database
 def is_open(window, now=None):
     """Whether services may be started anew at this time of the node.
 
-    :param window: "always"; empty: never; "HH:MM-HH:MM" in the node's local time, also over midnight.
-    :param now: minutes since midnight.
+    :param window: "always"; empty: never; a window in the node's local time as `_windows.parse` takes it.
+    :param now: seconds since the epoch.
     :raises KupError: it is none of these.
     """
     if window in ("", "always"):
         return bool(window)
-    found = re.fullmatch(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)", window)
-    if not found:
-        raise KupError(
-            f"kup_ready_window is {window!r}, expected 'always', or times such as '02:00-04:30', or nothing."
-        )
-    hours, minutes, last_hours, last_minutes = map(int, found.groups())
-    first, last = 60 * hours + minutes, 60 * last_hours + last_minutes
-    if now is None:
-        local = time.localtime()
-        now = 60 * local.tm_hour + local.tm_min
-    return first <= now < last if first < last else now >= first or now < last
+    found = _windows.parse("kup_ready_window is neither empty nor 'always', but", window)
+    return _windows.closing([found], time.time() if now is None else now) is not None
 
 
 def restart(units):

@@ -24,6 +24,7 @@ FAILED = {**fit(), "__kup_failed": True, "__kup_unreached": False}
 NOT_KEPT = {**FAILED, "kup_restore_kept": {"failed": True}}
 PARTIAL = {**COMMITTED, "__kup_failed": True}
 STOPS = {**FAILED, "__kup_stops": True}
+HELD = {**fit(), "__kup_held": "the window closes"}
 DOWN = {
     "__kup_failed": True,
     "__kup_lost": True,
@@ -86,6 +87,8 @@ def test_who_counts_as_what():
         ([DOWN, WAITS], {"max_unreachable": 1}, ""),
         ([DOWN, FAILED, WAITS], {"max_unreachable": 2}, "n2 failed, kup_max_failed allows 0"),
         ([STOPS, WAITS], {"max_failed": 5}, "n1 failed, on_failure of a service of n1 is stop"),
+        ([HELD, WAITS], {}, "the window closes"),
+        ([HELD, FAILED, WAITS], {}, "n2 failed, kup_max_failed allows 0"),
         ([FAILED] * 8, {}, "n1, n2, n3, n4, n5 and 3 more failed, kup_max_failed allows 0"),
     ],
 )
@@ -131,6 +134,13 @@ def test_a_node_that_has_no_turn(facts):
 
 def test_an_update_that_was_begun_goes_on_whatever_failed():
     assert budget(FAILED, BEGUN).goes("n2") == (True, "")
+
+
+def test_once_a_node_was_held_the_rollout_has_stopped_and_what_was_begun_is_finished():
+    found = budget(COMMITTED, HELD, WAITS, BEGUN, batches=[["n1"], ["n2", "n3"]])
+    assert [found.goes(node) for node in ("n2", "n3")] == [(False, "the window closes")] * 2
+    assert found.goes("n4") == (True, "")
+    assert found.objection() == "the window closes"
 
 
 def divided(*facts, sizes=(1, "100%"), lost=()):

@@ -271,6 +271,17 @@ def test_what_hosts_have_in_common_is_said_once():
     assert _plan.shared(meant) == {"meant": {"x": 1}, "host_meant": {"a": {"y": 2}, "b": {"y": 3}}}
 
 
+@pytest.mark.parametrize(
+    "values",
+    [{"kup_lock_ttl": 1200}, {"kup_lock_ttl": "7200", "kup_commit_timeout": 6600}, {"kup_switch_timeout": 6600}],
+)
+def test_a_lock_that_expires_while_a_node_is_away_is_refused(values, monkeypatch):
+    monkeypatch.setitem(_plan._CHECKS, "kup_lock", lambda place: None)
+    assert refusal(kup_lock="/srv/lock", **values).startswith("node1: kup_lock_ttl is ")
+    checked(values)
+    checked({"kup_lock": "/srv/lock", **values, "kup_lock_ttl": 7201})
+
+
 # Balancers.
 
 

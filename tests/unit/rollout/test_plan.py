@@ -18,6 +18,7 @@ WRONG = {
     "lease": {**GOOD, "kup_units": [LEASED]},
     "numbers": {**GOOD, "kup_kernel": 6.1, "kup_gate_ports": {"a": 1}},
     "evaluated": {**GOOD, "kup_images_dir": "{{ not_there }}/images", "kup_engine": "{{ 'mag' ~ 'ic' }}"},
+    "window": {**GOOD, "kup_window": ["Sam 02:00-04:00"], "kup_window_zone": "Berlin"},
 }
 
 
@@ -79,6 +80,8 @@ def test_no_node_is_asked_for_anything(refused):
         "numbers1: kup_kernel is 6.1, expected a text; quote it",
         "numbers1: kup_gate_ports is {'a': 1}, expected a list.",
         "evaluated1: kup_engine is 'magic', expected one of auto, ppp, foam, criu.",
+        "window1: kup_window has the element 'Sam 02:00-04:00', expected times such as '02:00-04:30'",
+        "window1: kup_window_zone is 'Berlin', which the controller does not know",
         "evaluated1: kup_images_dir cannot be evaluated: ",
     ],
 )

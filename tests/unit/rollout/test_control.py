@@ -1,0 +1,153 @@
+# Copyright (c) 2026, the kup.fleet authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A rollout is paused and aborted from outside: the real playbook, with nodes of a table."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.rollout.nodes import Rollout
+
+CANARY = ["pause", "pause", "go"]
+
+# Case → nodes, and the shell commands of hooks: node → {hook: command}. $CONTROL is the file.
+CASES = {
+    # Node 3 is about to switch when node 2 is on probation and pauses the rollout.
+    "paused": (
+        {"node1": {}, "node2": {}, "node3": {"kup_gate remember": {"after": "node2 paused"}}, "node4": {}},
+        {
+            "node2": {
+                "after_switch": "echo pause >$CONTROL; echo node2 paused >>$LOG",
+                "after_node": "echo go >$CONTROL; echo node2 resumed >>$LOG",
+            }
+        },
+    ),
+    "aborted": (
+        {"node1": {}, "node2": {}, "node3": {}},
+        {
+            "node1": {"after_commit": "echo abort >$CONTROL"},
+            "node2": {"before_switch": "echo node2 drained >>$LOG"},
+        },
+    ),
+    "aborted_late": (
+        {"node1": {}},
+        {"node1": {"before_switch": "echo abort >$CONTROL", "after_node": "echo node1 {{ kup_node_result }} >>$LOG"}},
+    ),
+}
+
+
+def hook(folder, name, commands):
+    """A file with a task for each of ``commands``, a dict node → shell command."""
+    places = f"CONTROL={folder}/control; LOG={folder}/nodes/log; "
+    tasks = [
+        {
+            "ansible.builtin.shell": places + command,
+            "delegate_to": "localhost",
+            "vars": {"ansible_connection": "local", "ansible_python_interpreter": sys.executable},
+            "when": f"inventory_hostname == '{node}'",
+        }
+        for node, command in commands.items()
+    ]
+    path = folder / f"{name}.yml"
+    path.write_text(json.dumps(tasks))
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Dict case → how its run ended."""
+
+    def run(case):
+        nodes, commands = CASES[case]
+        folder = tmp_path_factory.mktemp(case)
+        names = {name for of_node in commands.values() for name in of_node}
+        hooks = {
+            name: hook(folder, name, {node: known[name] for node, known in commands.items() if name in known})
+            for name in names
+        }
+        # No more forks than one that waits and one that is under way.
+        return Rollout(folder, nodes).run(
+            "--forks=2",
+            kup_kernel="7.2",
+            kup_units=["memcached.service"],
+            kup_batches=[1, "100%"],
+            kup_control=f"{folder}/control",
+            kup_hooks=hooks,
+        )
+
+    with ThreadPoolExecutor(2) as pool:
+        return dict(zip(CASES, pool.map(run, CASES), strict=True))
+
+
+def about(done):
+    return done.report["rollout"]
+
+
+def test_a_node_waits_while_the_others_are_finished(runs):
+    done = runs["paused"]
+    assert set(done.results.values()) == {"committed"}
+    assert (done.code, about(done)["result"], about(done)["reason"]) == (0, "committed", "")
+    order = [
+        done.asked.index(line)
+        for line in ("node2 kup_switch start", "node2 paused", "node2 resumed", "node3 kup_switch start")
+    ]
+    assert order == sorted(order)
+    assert "control) says pause." in done.said
+    assert "node3 waits: kup_control (" in done.said
+
+
+def test_an_abort_leaves_the_nodes_whose_turn_has_not_come(runs):
+    done = runs["aborted"]
+    assert done.results == {"node1": "committed", "node2": "untouched", "node3": "untouched"}
+    assert "node2 drained" not in done.asked
+    assert about(done)["reason"].startswith("kup_control (")
+    assert about(done)["reason"].endswith("/control) says abort")
+    assert (done.code, about(done)["result"]) == (0, "stopped")
+
+
+def test_an_abort_while_a_node_is_drained_puts_it_back_into_service(runs):
+    done = runs["aborted_late"]
+    assert done.switched() == []
+    assert done.results == {"node1": "untouched"}
+    assert "node1 pending" in done.asked
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    """Says one word of `CANARY` after the other, and the last one from then on."""
+
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write((self.server.words.pop(0) if len(self.server.words) > 1 else "go").encode())
+
+    def log_message(self, *_words):
+        pass
+
+
+def test_a_node_waits_before_it_is_drained(tmp_path):
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    # The plan asks, too.
+    server.words = ["go", *CANARY]
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_port}/rollout"
+    done = Rollout(tmp_path, {"node1": {}}).run(
+        kup_kernel="7.2",
+        kup_units=["memcached.service"],
+        kup_control=address,
+        kup_hooks={"before_switch": hook(tmp_path, "before_switch", {"node1": "echo node1 drained >>$LOG"})},
+    )
+    server.shutdown()
+    server.server_close()
+    assert server.words == ["go"]
+    assert done.results == {"node1": "committed"}
+    assert done.output.index(f"node1 waits: kup_control ({address}) says pause.") < done.output.index(
+        "Hook: before_switch"
+    )
