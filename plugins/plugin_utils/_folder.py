@@ -81,7 +81,7 @@ class Folder:
             return stream.read(_LARGEST).decode("utf-8", "replace"), about.st_mtime
 
     def write(self, name, text):
-        """Replace the file ``name``, readable by its owner only: a reader sees the old content or the new, never a part."""
+        """Replace the file ``name``, readable by its owner only: a reader, or the next boot, sees the old content or the new, never a part."""
         temporary = f".{name}.{os.getpid()}"
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary, dir_fd=self._descriptor)
@@ -91,6 +91,7 @@ class Folder:
             stream.flush()
             os.fsync(descriptor)
         os.rename(temporary, name, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
+        os.fsync(self._descriptor)
 
     def append(self, name, text):
         """Add ``text`` to the file ``name`` in one write, so that no other writer's lines are in between."""
