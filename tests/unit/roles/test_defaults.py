@@ -13,7 +13,14 @@ import pytest
 import yaml
 
 from ansible_collections.kup.fleet.plugins.module_utils._update import record
-from ansible_collections.kup.fleet.plugins.modules import kup_budget, kup_gate, kup_preflight, kup_rehearse, kup_stage
+from ansible_collections.kup.fleet.plugins.modules import (
+    kup_budget,
+    kup_drain,
+    kup_gate,
+    kup_preflight,
+    kup_rehearse,
+    kup_stage,
+)
 from ansible_collections.kup.fleet.plugins.plugin_utils import _budget, _controller, _plan, _values
 
 COLLECTION = Path(__file__).parents[3]
@@ -113,6 +120,18 @@ def test_a_role_gives_its_module_every_option(role, tasks, module):
         described = options(role)[f"{role}_{name}"]
         for key in ("type", "elements", "choices"):
             assert described.get(key) == expected[name].get(key), (name, key)
+
+
+def test_each_balancer_has_the_options_of_the_module():
+    module, role = _controller.specification(kup_drain.DOCUMENTATION), options("kup_drain")
+    for name in kup_drain.BALANCERS:
+        assert set(module[name]["options"]) == set(kup_drain.BALANCERS[name][0])
+        for option, about in module[name]["options"].items():
+            described = role[f"kup_drain_{name}_{option}"]
+            assert (described["type"], described.get("elements")) == (about["type"], about.get("elements")), option
+            assert about.get("default") == kup_drain.BALANCERS[name][0][option].get("default")
+            if about.get("default"):
+                assert described["default"] == about["default"], option
 
 
 def test_the_record_keeps_every_setting_of_the_switch():

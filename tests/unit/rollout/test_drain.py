@@ -12,12 +12,14 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
+from ansible_collections.kup.fleet.plugins.module_utils._drain import haproxy as library
 from tests.balancers import haproxy
 from tests.rollout.connection.canned import NEW
-from tests.rollout.nodes import Rollout
+from tests.rollout.nodes import Done, Rollout
 
 BOTH = ("drain", "drain")
 ON_PROBATION = {"kernel": NEW, "phase": "probation"}
@@ -59,6 +61,7 @@ CASES = {
     "left-and-up-to-date": Case("up_to_date", DRAINED, BROKEN, True, BOTH),
     "left-and-committed": Case("committed", SERVES, {"left": "failed"}, True, BOTH),
     "no-balancer-now": Case("up_to_date", DRAINED, {"state": {"kernel": NEW}}, True, BOTH, {"kup_drain": []}),
+    "balancer-down": Case("failed", SERVES, variables={"kup_drain_haproxy_hosts": ["down"]}),
     "no-socket": Case("failed", SERVES, variables={"kup_drain_haproxy_socket": "/nowhere/admin.sock"}),
 }
 
@@ -73,9 +76,11 @@ def servers(name):
 
 @dataclass(frozen=True)
 class Ended:
-    done: object
+    """``done``: the run; ``states``: of all servers of HAProxy."""
+
+    done: Done
     states: dict
-    folder: object
+    folder: Path
 
     def recorded(self, name):
         path = self.folder / f"nodes/{name}.drained"
@@ -84,22 +89,30 @@ class Ended:
 
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory):
-    """The rollout of all cases, at its end."""
-    folder = tmp_path_factory.mktemp("drain")
-    nodes = {name: {**case.node, "drained": places(name) if case.drained else []} for name, case in CASES.items()}
-    groups = {f"of_{name.replace('-', '_')}": {"hosts": [name], "vars": case.variables} for name, case in CASES.items()}
-    with haproxy.started(folder, CASES) as balancer:
-        for name, case in CASES.items():
+    """Dict case → the rollout that it was in, at its end. Two rollouts have half of the cases each."""
+    names = list(CASES)
+    halves = [names[::2], names[1::2]]
+    found = [rolled_out({name: CASES[name] for name in half}, tmp_path_factory.mktemp("drain")) for half in halves]
+    return {name: one for one, half in zip(found, halves, strict=True) for name in half}
+
+
+def rolled_out(cases, folder):
+    nodes = {name: {**case.node, "drained": places(name) if case.drained else []} for name, case in cases.items()}
+    nodes["down"] = {"down": True}
+    groups = {f"of_{name.replace('-', '_')}": {"hosts": [name], "vars": case.variables} for name, case in cases.items()}
+    with haproxy.started(folder, cases) as balancer:
+        for name, case in cases.items():
             for server, state in zip(servers(name), case.before, strict=False):
                 balancer.set(server, state)
         about = {"kup_drain": ["haproxy"], "kup_drain_haproxy_hosts": ["localhost"]}
-        groups["all_cases"] = {"hosts": list(CASES), "vars": {**about, "kup_drain_haproxy_socket": balancer.socket}}
+        groups["all_cases"] = {"hosts": list(cases), "vars": {**about, "kup_drain_haproxy_socket": balancer.socket}}
         (folder / "hook.yml").write_text(json.dumps(look(balancer.socket, folder)))
         done = Rollout(folder, nodes, groups).run(
             kup_kernel="7.2",
             kup_units=["memcached.service"],
             kup_batches=["100%"],
             kup_max_failed="100%",
+            kup_max_unreachable=1,
             kup_hooks={"before_switch": str(folder / "hook.yml")},
         )
         return Ended(done, balancer.states(), folder)
@@ -117,13 +130,14 @@ def look(socket, folder):
 
 @pytest.mark.parametrize("name", CASES)
 def test_only_a_node_in_order_gets_traffic_again(ended, name):
-    assert ended.done.results[name] == CASES[name].result, ended.done.output
-    assert tuple(ended.states[server] for server in servers(name)) == CASES[name].after, ended.done.output
+    done, states = ended[name].done, ended[name].states
+    assert done.results[name] == CASES[name].result, done.output
+    assert tuple(states[server] for server in servers(name)) == CASES[name].after, done.output
 
 
 @pytest.mark.parametrize("name", ["committed", "fell-back", "killed-drained", "killed-recorded", "left-and-committed"])
 def test_it_is_drained_before_its_switch(ended, name):
-    found = haproxy.haproxy.server_states((ended.folder / name).read_text())
+    found = library.server_states((ended[name].folder / name).read_text())
     assert [found[server] for server in servers(name)] == list(DRAINED)
     assert found["cache/node2"] == "serving"
 
@@ -133,22 +147,46 @@ def test_it_is_drained_before_its_switch(ended, name):
     [("lost", ""), ("partial", "partial"), ("left-and-up-to-date", "partial"), ("no-balancer-now", "")],
 )
 def test_what_stays_drained_is_said_and_remembered(ended, name, left):
-    assert f"stays drained at {', '.join(places(name))}" in ended.done.reason(name)
-    assert ended.recorded(name) == {"places": places(name), "left": left}
+    assert f"stays drained at {', '.join(places(name))}" in ended[name].done.reason(name)
+    assert ended[name].recorded(name) == {"places": places(name), "left": left}
 
 
 def test_what_is_in_service_again_is_forgotten(ended):
     for name, case in CASES.items():
         if case.after == SERVES:
-            assert ended.recorded(name)["places"] == [], name
-            assert "stays drained" not in (ended.done.reason(name) or ""), name
+            assert ended[name].recorded(name)["places"] == [], name
+            assert "stays drained" not in (ended[name].done.reason(name) or ""), name
 
 
 def test_what_others_took_out_of_service_is_said(ended):
-    assert f"of-others: {', '.join(places('of-others'))} gets no traffic already, and stays so." in ended.done.said
+    said = ended["of-others"].done.said
+    assert f"of-others: {', '.join(places('of-others'))} gets no traffic already, and stays so." in said
+
+
+def test_a_balancer_that_is_down_is_no_node_that_is_lost(ended):
+    done = ended["balancer-down"].done
+    assert done.reason("balancer-down") == "down cannot be reached: No route to host"
+    assert done.report["rollout"]["unreachable"] == ["down"]
 
 
 def test_a_balancer_that_does_not_answer_is_found_before_the_node_is_changed(ended):
-    assert "localhost: HAProxy's socket /nowhere/admin.sock does not answer" in ended.done.reason("no-socket")
-    asked = {line.split()[1] for line in ended.done.asked if line.startswith("no-socket ")}
-    assert asked == {"kup_preflight", "kup_commit"}
+    done = ended["no-socket"].done
+    assert "localhost: HAProxy's socket /nowhere/admin.sock does not answer" in done.reason("no-socket")
+    assert {line.split()[1] for line in done.asked if line.startswith("no-socket ")} == {"kup_preflight", "kup_commit"}
+
+
+def test_a_repaired_node_is_put_back_by_hand(tmp_path):
+    nodes = {name: {"drained": places(name), "left": "failed"} for name in ("repaired", "not-asked-for")}
+    groups = {"of_one": {"hosts": ["not-asked-for"], "vars": {"kup_drain": []}}}
+    with haproxy.started(tmp_path, nodes) as balancer:
+        for server in [server for name in nodes for server in servers(name)]:
+            balancer.set(server, "drain")
+        about = {"kup_drain": ["haproxy"], "kup_drain_haproxy_hosts": ["localhost"]}
+        groups["both"] = {"hosts": list(nodes), "vars": {**about, "kup_drain_haproxy_socket": balancer.socket}}
+        done = Rollout(tmp_path, nodes, groups).run(playbook="kup_undrain")
+        states = balancer.states()
+    assert [states[server] for server in servers("repaired")] == list(SERVES), done.output
+    assert [states[server] for server in servers("not-asked-for")] == list(DRAINED)
+    assert done.code == 2
+    assert "not-asked-for stays drained at " in done.said
+    assert {line.split()[1] for line in done.asked} == {"kup_drain_record"}
