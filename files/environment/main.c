@@ -19,6 +19,7 @@
 #include "ipc.h"
 #include "note_files.h"
 #include "same_files.h"
+#include "groups.h"
 #include "session.h"
 
 static const char usage[] = "usage: environment apply [--only KIND]... [--run DIR] [--root DIR | --view DIR] PLAN...\n"
@@ -42,7 +43,9 @@ static const char usage[] = "usage: environment apply [--only KIND]... [--run DI
 			    "  Leaves a process in the namespaces that it is started in, in the first control group that there is, and\n"
 			    "  writes its id to FILE.\n"
 			    "       environment in-session ID COMMAND [WORD]...\n"
-			    "  Runs the command as the leader of a session and process group with this id, and ends with its exit code.\n";
+			    "  Runs the command as the leader of a session and process group with this id, and ends with its exit code.\n"
+			    "       environment without-groups COMMAND [WORD]...\n"
+			    "  Becomes the command, without supplementary groups.\n";
 
 static enum outcome worse(enum outcome a, enum outcome b)
 {
@@ -172,6 +175,10 @@ static int run_verb(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	if (argc > 2 && !strcmp(argv[1], "without-groups")) {
+		become_without_groups(argv + 2);
+		return EXIT_FAILED;
+	}
 	/* Its exit code is another program's. */
 	if (argc > 3 && !strcmp(argv[1], "in-session"))
 		return run_session(argv[2], argv + 3);

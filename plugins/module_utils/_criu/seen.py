@@ -301,7 +301,7 @@ class Descriptors:
         self._mounts = {row.number for row in mountinfo.of(unit.main.path)}
         self._inodes = links([unit])
         self._carried = carried | self._inodes
-        self._elsewhere = _held_elsewhere({each.pid for each in unit.processes})
+        self._elsewhere = _held_elsewhere(unit)
         self._asked = set()
 
     def of(self, one, sockets, mounts):
@@ -433,10 +433,14 @@ def _mqueue_device():
     return _device(os.major(device), os.minor(device))
 
 
-def _held_elsewhere(pids):
-    """Pipes and sockets that processes outside of ``pids`` hold: dict link text → pid."""
+def _held_elsewhere(unit):
+    """Pipes and sockets that processes outside of the unit hold: dict link text → pid."""
+    pids = {each.pid for each in unit.processes}
     others = (
         processes.Process(int(entry)) for entry in os.listdir("/proc") if entry.isdigit() and int(entry) not in pids
     )
     held = ((target, other.pid) for other in others for _number, target in other.descriptors())
-    return {target: pid for target, pid in held if target.startswith(("pipe:[", "socket:["))}
+    found = {target: pid for target, pid in held if target.startswith(("pipe:[", "socket:["))}
+    # What the unit has started since its processes were listed is no stranger, nor is what has ended.
+    born = {each.pid for each in processes.in_cgroup(unit.cgroup)} if unit.cgroup else set()
+    return {target: pid for target, pid in found.items() if pid not in born and os.path.exists(f"/proc/{pid}")}

@@ -104,8 +104,10 @@ def start(monkeypatch):
         # Its standard streams are pipes of this process.
         pipes = [target for number, target in one.descriptors() if number < 2]
         elsewhere = seen._held_elsewhere
+        # The tests' own control group is that of the child.
+        monkeypatch.setattr(seen.processes, "in_cgroup", lambda path: [])
         monkeypatch.setattr(
-            seen, "_held_elsewhere", lambda pids: {k: v for k, v in elsewhere(pids).items() if k not in pipes}
+            seen, "_held_elsewhere", lambda unit: {k: v for k, v in elsewhere(unit).items() if k not in pipes}
         )
         return types.SimpleNamespace(
             name="a.service", main_pid=child.pid, main=one, own_mounts=False, cgroup=cgroup, processes=[one]
@@ -114,6 +116,23 @@ def start(monkeypatch):
     yield begin
     for child in children:
         child.communicate()
+
+
+def test_a_pipe_to_what_the_unit_has_just_started_is_none_to_a_stranger(monkeypatch):
+    reader, writer = os.pipe()
+    try:
+        born = subprocess.Popen(["sleep", "60"], pass_fds=[writer])
+        unit = types.SimpleNamespace(cgroup="/a.service", processes=[processes.Process(os.getpid())])
+        target = os.readlink(f"/proc/self/fd/{writer}")
+        monkeypatch.setattr(seen.processes, "in_cgroup", lambda path: [])
+        assert seen._held_elsewhere(unit)[target] == born.pid
+        monkeypatch.setattr(seen.processes, "in_cgroup", lambda path: [processes.Process(born.pid)])
+        assert target not in seen._held_elsewhere(unit)
+    finally:
+        born.kill()
+        born.wait()
+        os.close(reader)
+        os.close(writer)
 
 
 def found(unit):
