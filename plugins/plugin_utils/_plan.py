@@ -10,6 +10,7 @@ import os
 import re
 
 import yaml
+from ansible.inventory.manager import split_host_pattern
 
 from ansible_collections.kup.fleet.plugins.module_utils._boot import kernels
 from ansible_collections.kup.fleet.plugins.module_utils._engines import registry
@@ -180,16 +181,27 @@ def check_hosts(hosts, connections):
 
     :param hosts: names of the nodes, in order.
     :param connections: dict host → name of its connection plugin.
-    :raises KupError: there is none, or one is the controller.
+    :raises KupError: there is none, one is the controller, or one has a name that a play cannot name.
     """
     if not hosts:
         raise KupError("There is no node to update; name a group of the inventory, or correct the limit (-l).")
+    patterns = [host for host in hosts if _is_pattern(host)]
+    if patterns:
+        raise KupError(
+            f"{patterns[0]!r} is the name of a host and would be read as a pattern of names, expected letters, digits, '.', '-' and '_'; "
+            "give it another name in the inventory, and its address as ansible_host."
+        )
     local = sorted(host for host in hosts if connections.get(host) in ("local", "ansible.builtin.local"))
     if local:
         raise KupError(
             f"{local[0]} has the connection 'local', expected one that leads to another machine such as 'ssh': "
             "a controller cannot watch its own switch."
         )
+
+
+def _is_pattern(name):
+    """Whether Ansible would find other hosts, or none, by the name of a host: https://docs.ansible.com (patterns)."""
+    return split_host_pattern(name) != [name] or name[0] in "!&~" or any(character in name for character in "*?[ \t")
 
 
 def _kernel(selector):

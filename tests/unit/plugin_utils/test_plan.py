@@ -78,6 +78,18 @@ def test_the_transport_local_is_refused(transport):
         _plan.check_hosts(HOSTS, {"node1": "ssh", "node2": transport})
 
 
+@pytest.mark.parametrize("name", ["rack 1", "node*", "a:b", "a,b", "!node", "&node", "node[1:3]", "node?", "~node"])
+def test_a_host_that_a_play_cannot_name_is_refused(name):
+    with pytest.raises(KupError) as error:
+        _plan.check_hosts(["node1", name], {})
+    assert str(error.value).startswith(f"{name!r} is the name of a host and would be read as a pattern")
+
+
+@pytest.mark.parametrize("name", ["node-1.example.net", "192.0.2.7", "2001:db8::7", "rack_1", "nöde"])
+def test_a_host_may_have_any_other_name(name):
+    _plan.check_hosts([name], {})
+
+
 @pytest.mark.parametrize("kernel", ["", None, 7.2, 7, "seven", "7", "linux-image-7.2", "7.2; reboot"])
 def test_what_is_no_kernel_is_refused(kernel):
     assert refusal(kup_kernel=kernel).startswith(f"node1: kup_kernel is {kernel!r}, expected")
