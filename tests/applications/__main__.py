@@ -11,7 +11,7 @@ import argparse
 
 from tests import suite
 from tests.applications import record, trip
-from tests.applications.declared import Application, names, packages
+from tests.applications.declared import RELEASE, Application, names, packages
 from tests.cases.record import nowhere
 
 
@@ -23,8 +23,9 @@ def arguments():
     )
     parser.add_argument("--engine", choices=("criu", "foam", "ppp"), default="foam", help="(default: %(default)s)")
     parser.add_argument("--way", choices=tuple(trip.WAYS), default="update", help="(default: %(default)s)")
+    parser.add_argument("--only", nargs="+", metavar="NAME", choices=names(), help="these (default: all)")
     parser.add_argument(
-        "--only", nargs="+", metavar="NAME", choices=names(), default=names(), help="these (default: all)"
+        "--release", choices=("12", "13"), default=RELEASE, help="Debian's, of the node (default: %(default)s)"
     )
     parser.add_argument("--mem", type=int, default=trip.MEMORY, metavar="MIB", help="memory (default: %(default)s)")
     parser.add_argument("--no-record", action="store_true", help="leave docs/applications.json as it is")
@@ -36,17 +37,20 @@ def arguments():
 
 def work(args):
     """Do what ARGS ask for; return sentences: results that no application may have."""
-    known = [Application(name) for name in names()]
     if args.list:
-        for one in known:
-            print(f"{one.name:<16} {one.says}")
+        for name in names():
+            print(f"{name:<16} {Application(name).says}")
         return []
     if args.table:
         record.write_page()
         return []
-    chosen = [one for one in known if one.name in args.only]
-    others = [one for one in known if one.name not in args.only]
-    return trip.run(args, chosen, others, packages(), nowhere if args.no_record else record.append)
+    known = [Application(name, args.release) for name in names(args.release)]
+    chosen = [one for one in known if one.name in (args.only or names(args.release))]
+    strange = sorted(set(args.only or ()) - {one.name for one in chosen})
+    if strange:
+        return [f"{', '.join(strange)}: not declared for Debian {args.release} (RELEASES)."]
+    others = [one for one in known if one not in chosen]
+    return trip.run(args, chosen, others, packages(args.release), nowhere if args.no_record else record.append)
 
 
 if __name__ == "__main__":

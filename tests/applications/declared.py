@@ -1,6 +1,6 @@
 """The declared applications: a file below software/ each.
 
-The docstring of such a file says in one line what the application has in memory. Its other names; the last six are optional:
+The docstring of such a file says in one line what the application has in memory. Its other names; the last seven are optional:
 
     UNITS       its units, all of which are carried
     PORTS       those that its clients use
@@ -11,30 +11,44 @@ The docstring of such a file says in one line what the application has in memory
     DATA        a directory that is put on a disk of its own
     PID         pid of the first unit's main process
     WORKS       regular expression for processes that come and go, and for what they open and close, by the application's own work
+    RELEASES    {Debian release on which it is tried: what @VERSION@ stands for in UNITS, PACKAGES, FILES, SETUP and AFTER}; without it,
+                it is tried on Debian 13
 """
 
 import importlib
 import pathlib
 
 HERE = pathlib.Path(__file__).resolve().parent / "software"
-DEFAULTS = {"FILES": {}, "SETUP": "", "AFTER": "", "DATA": "", "PID": 0, "WORKS": ""}
+#: The Debian release of the nodes, unless the command line says otherwise.
+RELEASE = "13"
+DEFAULTS = {"FILES": {}, "SETUP": "", "AFTER": "", "DATA": "", "PID": 0, "WORKS": "", "RELEASES": {RELEASE: ""}}
+_VERSION = "@VERSION@"
 
 
-def names():
-    return sorted(path.stem.replace("_", "-") for path in HERE.glob("*.py"))
+def names(release=None):
+    """Return the names of the applications: all, or those that are tried on a Debian RELEASE."""
+    known = sorted(path.stem.replace("_", "-") for path in HERE.glob("*.py"))
+    return known if release is None else [name for name in known if release in Application(name).RELEASES]
 
 
 class Application:
-    """A declared application, by its name."""
+    """A declared application, by its name, as a Debian RELEASE has it."""
 
-    def __init__(self, name):
+    def __init__(self, name, release=RELEASE):
         module = importlib.import_module(f"tests.applications.software.{name.replace('-', '_')}")
         self.name = name
         self.says = module.__doc__.strip()
-        self.UNITS, self.PORTS, self.PACKAGES, self.Client = module.UNITS, module.PORTS, module.PACKAGES, module.Client
+        self.PORTS, self.Client = module.PORTS, module.Client
         self.__dict__.update({key: getattr(module, key, default) for key, default in DEFAULTS.items()})
+        version = self.RELEASES.get(release, "")
+        self.UNITS = tuple(unit.replace(_VERSION, version) for unit in module.UNITS)
+        self.PACKAGES = tuple(package.replace(_VERSION, version) for package in module.PACKAGES)
+        self.FILES = {
+            path.replace(_VERSION, version): text.replace(_VERSION, version) for path, text in self.FILES.items()
+        }
+        self.SETUP, self.AFTER = self.SETUP.replace(_VERSION, version), self.AFTER.replace(_VERSION, version)
 
 
-def packages():
-    """Return the packages of all applications: one image has them all."""
-    return sorted({package for name in names() for package in Application(name).PACKAGES})
+def packages(release=RELEASE):
+    """Return the packages of all applications of a Debian RELEASE: one image has them all."""
+    return sorted({package for name in names(release) for package in Application(name, release).PACKAGES})

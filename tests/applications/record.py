@@ -1,4 +1,4 @@
-"""docs/applications.json: the last result of each application, engine and way; docs/applications.md, made from it."""
+"""docs/applications.json: the last result of each application, Debian release, engine and way; docs/applications.md, made from it."""
 
 from lab import results
 from lab.paths import REPO
@@ -9,11 +9,11 @@ ROWS, PAGE = REPO / "docs" / "applications.json", REPO / "docs" / "applications.
 
 
 def _key(row):
-    return row["application"], row["engine"], row["way"]
+    return row["application"], row["release"], row["engine"], row["way"]
 
 
 def append(row):
-    """Record ROW in the place of the last result of its application, engine and way."""
+    """Record ROW in the place of the last result of its application, release, engine and way."""
     record.write(ROWS, {**row, "commit": record.commit()}, _key)
 
 
@@ -23,17 +23,19 @@ def write_page():
 
 def page(rows, applications):
     """Return the text of the page from the rows of docs/applications.json."""
-    known = {one.name: one for one in applications}
+    known = {one.name for one in applications}
     rows = [row for row in rows if row["application"] in known]
     lines = [
         "# Applications of Debian",
         "",
-        "`make applications` installs these applications on one node as Debian 13 brings them, with a packet filter that begins with",
+        "`make applications` installs these applications on one node as Debian brings them, with a packet filter that begins with",
         "`flush ruleset`, MariaDB's data on a disk of its own, and a service whose pid is 123458. Clients outside the node load them, and",
         "their connections stay open while the node is updated. Afterwards everything that was loaded is compared, on the same",
-        "connections. This page and `docs/applications.json` have the last result of each application, engine and way. Under `fallback` the",
-        "gate took the node back to the old kernel; `second` is the update after that. Settings are those of Debian (`stock`), or the",
-        "playbook `kup_ready` has changed one that preflight refuses (`ready`).",
+        "connections. This page and `docs/applications.json` have the last result of each application, release, engine and way. Under",
+        "`fallback` the gate took the node back to the old kernel; `second` is the update after that. Settings are those of Debian (`stock`),",
+        "or the playbook `kup_ready` has changed one that preflight refuses (`ready`). Debian 13 goes from 6.12 to 7.2 with CRIU 4.2.1 of the",
+        "next release, Debian 12 from 6.1 to 6.12 with its own CRIU 3.17.1. The last columns have the outage of all applications of the node,",
+        "on an emulated processor, and how many connections of the client were open before, and lived on.",
         "",
         "| result | meaning |",
         "| --- | --- |",
@@ -44,14 +46,28 @@ def page(rows, applications):
         "",
         results.by_commit(rows),
         "",
-        "| application | version | what it has in memory | settings | engine | way | result |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
+        "| application | what it has in memory |",
+        "| --- | --- |",
+        *(f"| {one.name} | {table.cell(one.says)} |" for one in applications),
+        "",
+        "| application | version | Debian | settings | engine | way | result | outage | connections |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for row in rows:
         bad = row["result"] not in ("right", "refused")
         lines.append(
-            f"| {row['application']} | {row['version']} | {table.cell(known[row['application']].says)} "
+            f"| {row['application']} | {row['version']} | {row['release']} "
             f"| {row.get('settings', '')} | `{row['engine']}` "
-            f"| {row['way']} | {table.result(row, bad)} |"
+            f"| {row['way']} | {table.result(row['result'], row['reason'], bad)} | {_outage(row)} | {_connections(row)} |"
         )
     return "\n".join(lines) + "\n"
+
+
+def _outage(row):
+    return "" if row.get("outage_s") is None else f"{row['outage_s']:.1f} s"
+
+
+def _connections(row):
+    # Of a client that has lost one, it is not known how many live.
+    before, kept = row.get("connections_before"), row.get("connections_kept")
+    return "" if before is None else f"{'?' if kept is None else kept} of {before}"

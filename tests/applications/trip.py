@@ -17,7 +17,7 @@ PATIENT = {"kup_freeze_max": 600, "kup_restore_timeout": 600, "kup_switch_timeou
 
 
 def result(good, outcome, fresh, gone, differences):
-    """Return (result, sentence) of an application after an update.
+    """Return (result, reason) of an application after an update.
 
     :param good: the phase in which an update ends that was good.
     :param outcome: of the whole update.
@@ -59,6 +59,8 @@ class Trip:
         self._node, self._applications, self._engine, self._note = node, applications, engine, note
         self._updates = Updates(node, engine, out)
         self._clients = {}
+        # The connections of each application's client.
+        self._wires = {one.name: [] for one in applications}
         # Names of those that kup_ready has changed.
         self._made_ready = set()
         self._versions = {one.name: setting.version(node, one) for one in applications}
@@ -77,7 +79,7 @@ class Trip:
         self._each(self._load)
 
     def _load(self, one):
-        self._clients[one.name] = one.Client(self._connect)
+        self._clients[one.name] = one.Client(lambda *words, **options: self._connect(one, *words, **options))
         say(f"{one.name} is loaded")
 
     def _each(self, act):
@@ -90,8 +92,11 @@ class Trip:
                 say(self.bad[-1])
                 self._applications.remove(one)
 
-    def _connect(self, port, datagrams=False):
-        return wire.connect(self._node.lab.record["netns"], (self._node.address, port), datagrams)
+    def _connect(self, application, port, datagrams=False):
+        made = wire.connect(self._node.lab.record["netns"], (self._node.address, port), datagrams)
+        if not datagrams:
+            self._wires[application.name].append(made)
+        return made
 
     def refuse(self, way):
         """Record which applications preflight refuses; return the sentences about the node itself."""
@@ -113,6 +118,9 @@ class Trip:
         """Take the applications one STEP; return whether the update ended as it should."""
         self._each(lambda one: self._clients[one.name].before())
         were = setting.processes(self._node, self._applications)
+        open_before = {
+            one.name: [each for each in self._wires[one.name] if not each.reset()] for one in self._applications
+        }
         gate = {"kup_gate_commands": [{"argv": ["sh", "-c", f"test $(uname -r) = {self._node.old}"]}]}
         said = self._updates.there(self._units(), {**PATIENT, **(gate if step == "fallback" else {})})
         self._node.settle()
@@ -126,8 +134,14 @@ class Trip:
             gone, altered = compare(were[one.name], are[one.name], one.WORKS)
             fresh = [unit for unit in outcome.fresh if unit in one.UNITS]
             found = self._after(one)
+            connections = open_before[one.name]
             self._record(
-                one, step, *result(GOOD[step], outcome, fresh, gone, None if found is None else found + altered)
+                one,
+                step,
+                *result(GOOD[step], outcome, fresh, gone, None if found is None else found + altered),
+                outage_s=said.get("outage_s"),
+                connections_before=len(connections),
+                connections_kept=sum(not each.reset() for each in connections) if found is not None else None,
             )
         return outcome.phase == GOOD[step]
 
@@ -140,16 +154,17 @@ class Trip:
         except ValueError as error:
             return [f"its client was told: {error}"]
 
-    def _record(self, application, way, result, sentence):
-        say(f"{application.name}, {way}: {result}{': ' if sentence else ''}{sentence}")
+    def _record(self, application, way, result, reason, **more):
+        say(f"{application.name}, {way}: {result}{': ' if reason else ''}{reason}")
         self._note(
             {
-                "application": application.name, "version": self._versions[application.name], "engine": self._engine,
-                "settings": "ready" if application.name in self._made_ready else "stock", "way": way, "result": result, "sentence": sentence,
+                "application": application.name, "version": self._versions[application.name], "release": self._node.release,
+                "engine": self._engine, "settings": "ready" if application.name in self._made_ready else "stock", "way": way,
+                "result": result, **more, "reason": reason,
             }
         )  # fmt: skip
         if result not in ("right", "refused"):
-            self.bad.append(f"{application.name}, {self._engine}, {way}: {result}: {sentence}")
+            self.bad.append(f"{application.name}, {self._engine}, {way}: {result}: {reason}")
 
 
 def run(args, applications, others, packages, note):
@@ -157,7 +172,8 @@ def run(args, applications, others, packages, note):
     out = REPO / "build" / args.lab
     out.mkdir(parents=True, exist_ok=True)
     # One image for both engines, with all packages: it is made once, and takes some minutes.
-    with machine(args.lab, out, True, "--data", 2, "--packages", *packages, memory=args.mem) as node:
+    wish = ("--release", args.release, "--data", 2, "--packages", *packages)
+    with machine(args.lab, out, True, *wish, memory=args.mem) as node:
         try:
             node.install([])
             setting.set_up(node, applications, others)

@@ -8,6 +8,7 @@ import threading
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _CLONE_NEWNET = 0x40000000
+_TCP_CLOSE = 7  # state of a connection that was reset (include/net/tcp_states.h)
 # Seconds for an answer after an outage: TCP doubles the time between its attempts.
 PATIENCE = 240
 
@@ -71,6 +72,10 @@ class Wire:
 
     def send(self, data):
         self._socket.sendall(data)
+
+    def reset(self):
+        """Return whether the connection is no more: the node has reset it, or has not acknowledged for too long."""
+        return self._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == _TCP_CLOSE
 
     def line(self):
         """Return the next line without its end."""

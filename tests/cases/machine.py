@@ -45,6 +45,11 @@ class Node:
     def address(self):
         return self.machine.node["address"]
 
+    @property
+    def release(self):
+        """The Debian release of the node."""
+        return self.lab.record["image"]["wish"]["release"]
+
     def run(self, command, input=None, check=True, seconds=600):
         words = self.lab.ssh(self.machine, [command], silence=120)
         done = subprocess.run(words, input=input, capture_output=True, text=True, check=False, timeout=seconds)
@@ -72,7 +77,7 @@ class Node:
         subprocess.run(words, input=archive, check=True)
 
     def _install_package(self, package):
-        path = fetch(package, self.lab.record["image"]["wish"]["release"])
+        path = fetch(package, self.release)
         words = self.lab.ssh(self.machine, [f"cat >/root/{package}.deb && dpkg -i /root/{package}.deb"], silence=120)
         done = subprocess.run(words, input=path.read_bytes(), capture_output=True, check=False)
         if done.returncode:

@@ -47,8 +47,9 @@ def page(rows, before, cases, knocks=()):
     ]
     for row in rows:
         case = known[row["case"]]
+        judged = result(row["result"], row["sentence"], row in bad)
         lines.append(
-            f"| {row['case']} | {cell(case.says)} | `{row['engine']}` | {row['way']} | {result(row, row in bad)} | {cell(row['before'])} |"
+            f"| {row['case']} | {cell(case.says)} | `{row['engine']}` | {row['way']} | {judged} | {cell(row['before'])} |"
         )
     left = [row for row in before if row["case"] in known and _key(row) not in {_key(one) for one in rows}]
     if left:
@@ -82,10 +83,9 @@ def _key(row):
     return row["case"], row["engine"], row["way"]
 
 
-def result(row, is_bad):
-    """Return the cell of a table for the result of ROW; one that IS BAD is bold."""
-    word = f"**{row['result']}**" if is_bad else row["result"]
-    return word + (f": {cell(row['sentence'])}" if row["sentence"] else "")
+def result(word, sentence, is_bad):
+    """Return the cell of a table for a result; one that IS BAD is bold."""
+    return (f"**{word}**" if is_bad else word) + (f": {cell(sentence)}" if sentence else "")
 
 
 def cell(text):

@@ -5,6 +5,7 @@ from tests.applications import http
 UNITS = ("apache2.service",)
 PORTS = (8080,)
 PACKAGES = ("apache2",)
+RELEASES = {"12": "", "13": ""}
 SETUP = """
 systemctl stop apache2
 sed -i 's/^Listen 80$/Listen 8080/' /etc/apache2/ports.conf

@@ -5,6 +5,7 @@ from tests.applications import dns
 UNITS = ("named.service",)
 PORTS = (5353,)
 PACKAGES = ("bind9",)
+RELEASES = {"12": "", "13": ""}
 FILES = {
     "/etc/bind/named.conf.options": """options {
     directory "/var/cache/bind";

@@ -6,6 +6,7 @@ from tests.applications.wire import values
 UNITS = ("remembering-gunicorn.service",)
 PORTS = (8087,)
 PACKAGES = ("gunicorn",)
+RELEASES = {"12": "", "13": ""}
 FILES = {
     "/usr/local/lib/web/remembering_wsgi.py": """
 memory = {}

@@ -5,7 +5,8 @@ from tests.applications.wire import values
 
 UNITS = ("remembering-java.service",)
 PORTS = (8082,)
-PACKAGES = ("default-jdk-headless", "openjdk-21-jre-headless")
+PACKAGES = ("default-jdk-headless", "openjdk-@VERSION@-jre-headless")
+RELEASES = {"12": "17", "13": "21"}
 FILES = {
     "/usr/local/lib/Remembering.java": """
 import com.sun.net.httpserver.HttpServer;

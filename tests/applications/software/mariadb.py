@@ -5,6 +5,7 @@ import struct
 UNITS = ("mariadb.service",)
 PORTS = (3306,)
 PACKAGES = ("mariadb-server",)
+RELEASES = {"12": "", "13": ""}
 FILES = {
     "/etc/mysql/mariadb.conf.d/99-node.cnf": "[mariadbd]\nbind-address = 0.0.0.0\n",
 }

@@ -5,6 +5,7 @@ from tests.applications.wire import values
 UNITS = ("memcached.service",)
 PORTS = (11211,)
 PACKAGES = ("memcached",)
+RELEASES = {"12": "", "13": ""}
 
 
 class Client:

@@ -7,6 +7,7 @@ from tests.applications import http
 UNITS = ("prometheus-node-exporter.service",)
 PORTS = (9100,)
 PACKAGES = ("prometheus-node-exporter",)
+RELEASES = {"12": "", "13": ""}
 
 
 class Client:

@@ -3,9 +3,10 @@
 import hashlib
 import struct
 
-UNITS = ("php8.4-fpm.service",)
+UNITS = ("php@VERSION@-fpm.service",)
 PORTS = (9000,)
-PACKAGES = ("php-fpm", "php8.4-fpm")
+PACKAGES = ("php-fpm", "php@VERSION@-fpm")
+RELEASES = {"12": "8.2", "13": "8.4"}
 HALF = 65536  # bytes, whole blocks of what PHP reads at once
 SCRIPT = "/usr/local/lib/halves.php"
 FILES = {
@@ -20,8 +21,8 @@ echo md5($first . $second), "\\n";
 """.replace("HALF", str(HALF)),
 }
 SETUP = """
-sed -i -e 's/^listen = .*/listen = 0.0.0.0:9000/' /etc/php/8.4/fpm/pool.d/www.conf
-sed -i -e 's/^output_buffering = .*/output_buffering = Off/' /etc/php/8.4/fpm/php.ini
+sed -i -e 's/^listen = .*/listen = 0.0.0.0:9000/' /etc/php/@VERSION@/fpm/pool.d/www.conf
+sed -i -e 's/^output_buffering = .*/output_buffering = Off/' /etc/php/@VERSION@/fpm/php.ini
 """
 # https://fastcgi-archives.github.io/FastCGI_Specification.html
 _BEGIN, _END, _PARAMS, _STDIN, _STDOUT, _STDERR = 1, 3, 4, 5, 6, 7

@@ -2,12 +2,13 @@
 
 import struct
 
-UNITS = ("postgresql@17-main.service",)
+UNITS = ("postgresql@@VERSION@-main.service",)
 PORTS = (5432,)
-PACKAGES = ("postgresql", "postgresql-17")
-FILES = {"/etc/postgresql/17/main/conf.d/node.conf": "listen_addresses = '*'\n"}
+PACKAGES = ("postgresql", "postgresql-@VERSION@")
+RELEASES = {"12": "15", "13": "17"}
+FILES = {"/etc/postgresql/@VERSION@/main/conf.d/node.conf": "listen_addresses = '*'\n"}
 SETUP = """
-grep -q of_lab /etc/postgresql/17/main/pg_hba.conf || echo 'host kup of_lab 10.77.0.0/16 trust' >>/etc/postgresql/17/main/pg_hba.conf
+grep -q of_lab /etc/postgresql/@VERSION@/main/pg_hba.conf || echo 'host kup of_lab 10.77.0.0/16 trust' >>/etc/postgresql/@VERSION@/main/pg_hba.conf
 """
 #: Run when the unit is active.
 AFTER = """

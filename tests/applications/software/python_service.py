@@ -6,6 +6,7 @@ from tests.applications.wire import values
 UNITS = ("remembering.service",)
 PORTS = (8081,)
 PACKAGES = ("python3",)
+RELEASES = {"12": "", "13": ""}
 PID = 123458
 FILES = {
     "/usr/local/lib/remembering.py": """

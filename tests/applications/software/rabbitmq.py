@@ -5,6 +5,7 @@ import struct
 UNITS = ("rabbitmq-server.service", "epmd.service")
 PORTS = (5672,)
 PACKAGES = ("rabbitmq-server",)
+RELEASES = {"12": "", "13": ""}
 FILES = {
     "/etc/rabbitmq/rabbitmq.conf": "loopback_users = none\n",
     # Debian's has a socket unit, which preflight refuses: epmd binds its port itself.

@@ -5,6 +5,7 @@ from tests.applications.wire import values
 UNITS = ("redis-server.service",)
 PORTS = (6379,)
 PACKAGES = ("redis-server",)
+RELEASES = {"12": "", "13": ""}
 SETUP = """
 sed -i -e 's/^bind .*/bind 0.0.0.0/' -e 's/^protected-mode .*/protected-mode no/' /etc/redis/redis.conf
 """

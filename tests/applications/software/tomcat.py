@@ -5,6 +5,7 @@ from tests.applications import http
 UNITS = ("tomcat10.service",)
 PORTS = (8083,)
 PACKAGES = ("tomcat10",)
+RELEASES = {"12": "", "13": ""}
 FILES = {
     "/var/lib/tomcat10/webapps/ROOT/session.jsp": (
         '<% String value = request.getParameter("set"); if (value != null) session.setAttribute("value", value); %>'

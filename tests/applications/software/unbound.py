@@ -5,6 +5,7 @@ from tests.applications import dns
 UNITS = ("unbound.service",)
 PORTS = (5354,)
 PACKAGES = ("unbound",)
+RELEASES = {"12": "", "13": ""}
 FILES = {
     "/etc/unbound/unbound.conf.d/node.conf": """server:
     interface: 0.0.0.0@5354

@@ -7,10 +7,10 @@ import pytest
 from tests.applications import record
 from tests.applications.declared import Application, names, packages
 
-APPLICATIONS = [Application(name) for name in names()]
+APPLICATIONS = [Application(name) for name in names("13")]
 
 
-@pytest.mark.parametrize("application", APPLICATIONS, ids=names())
+@pytest.mark.parametrize("application", APPLICATIONS, ids=names("13"))
 def test_an_application_is_whole(application):
     assert re.fullmatch(r"[A-Z0-9][^\n]*[^.\n]", application.says), "one line without a full stop"
     assert application.UNITS and all(unit.endswith(".service") for unit in application.UNITS)
@@ -32,11 +32,28 @@ def test_one_image_has_the_packages_of_all():
     assert packages() == sorted(set(packages()))
 
 
+@pytest.mark.parametrize("release", ["12", "13"])
+def test_each_release_has_its_own_versions(release):
+    database = Application("postgresql", release)
+    number = {"12": "15", "13": "17"}[release]
+    assert database.UNITS == (f"postgresql@{number}-main.service",) and f"postgresql-{number}" in packages(release)
+    assert f"/etc/postgresql/{number}/main/conf.d/node.conf" in database.FILES and f"/{number}/main/" in database.SETUP
+    for one in (Application(name, release) for name in names(release)):
+        texts = [*one.UNITS, *one.PACKAGES, *one.FILES, *one.FILES.values(), one.SETUP, one.AFTER]
+        assert not [text for text in texts if "@VERSION@" in text], one.name
+
+
+def test_most_used_applications_are_tried_on_the_release_before():
+    assert {"memcached", "redis", "nginx", "mariadb", "postgresql"} <= set(names("12")) < set(names())
+
+
 def test_the_page_has_a_row_for_each_result():
     row = {
-        "application": "redis", "version": "8.0.2", "engine": "foam", "way": "update", "result": "lost",
-        "sentence": "its memory | is <lost>", "commit": "1234",
+        "application": "redis", "version": "8.0.2", "release": "13", "engine": "foam", "way": "update", "result": "lost",
+        "outage_s": 21.04, "connections_before": 2, "connections_kept": None, "reason": "its memory | is <lost>", "commit": "1234",
     }  # fmt: skip
     page = record.page([row, {**row, "application": "forgotten"}], APPLICATIONS)
-    assert "| redis | 8.0.2 |" in page and "| `foam` | update | **lost**: its memory \\| is &lt;lost> |" in page
+    assert "| redis | 8.0.2 | 13 |" in page
+    assert "| `foam` | update | **lost**: its memory \\| is &lt;lost> | 21.0 s | ? of 2 |" in page
+    assert "| redis |" in page.split("| application | version |")[0], "it is said once what it has in memory"
     assert "forgotten" not in page
