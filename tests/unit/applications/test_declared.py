@@ -36,7 +36,7 @@ def test_one_image_has_the_packages_of_all():
 def test_each_release_has_its_own_versions(release):
     database = Application("postgresql", release)
     number = {"12": "15", "13": "17"}[release]
-    assert database.UNITS == (f"postgresql@{number}-main.service",) and f"postgresql-{number}" in packages(release)
+    assert (f"postgresql@{number}-main.service",) == database.UNITS and f"postgresql-{number}" in packages(release)
     assert f"/etc/postgresql/{number}/main/conf.d/node.conf" in database.FILES and f"/{number}/main/" in database.SETUP
     for one in (Application(name, release) for name in names(release)):
         texts = [*one.UNITS, *one.PACKAGES, *one.FILES, *one.FILES.values(), one.SETUP, one.AFTER]
