@@ -19,15 +19,14 @@ table inet filter {{
 }}
 """
 DISK, LABEL = "/dev/nvme1n1", "data"
-# The pids of systemctl and of systemd's helpers come before that of the main process: how many, the first attempt shows.
+# The pids of systemctl and of systemd's helpers come before that of the main process; how many are taken differs from time to time.
 HIGH_PID = """
-last=$(cat /proc/sys/kernel/ns_last_pid) before={before}
-for _try in 1 2 3 4 5 6 7 8 9 10; do
-  echo $before >/proc/sys/kernel/ns_last_pid
+last=$(cat /proc/sys/kernel/ns_last_pid)
+for try in $(seq 0 47); do
+  echo $(({pid} - 1 - try % 8)) >/proc/sys/kernel/ns_last_pid
   systemctl restart {unit}
   found=$(systemctl show --value -p MainPID {unit})
   [ "$found" = {pid} ] && break
-  before=$((before - found + {pid}))
 done
 echo "$last" >/proc/sys/kernel/ns_last_pid
 echo "$found"
@@ -59,7 +58,7 @@ def set_up(node, applications, others):
     for one in applications:
         node.run(f"set -e; {one.AFTER or 'true'}")
         if one.PID:
-            said = node.run(HIGH_PID.format(unit=one.UNITS[0], pid=one.PID, before=one.PID - 2))
+            said = node.run(HIGH_PID.format(unit=one.UNITS[0], pid=one.PID))
             if said.strip() != str(one.PID):
                 raise LabError(
                     f"The main process of {one.UNITS[0]} has pid {said.strip()}, expected {one.PID}: try again."
