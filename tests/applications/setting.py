@@ -38,7 +38,7 @@ def write(node, path, text):
 
 
 def set_up(node, applications, others):
-    """Let the APPLICATIONS run on the NODE, and the OTHERS not."""
+    """Let the APPLICATIONS run on the NODE, and the OTHERS not. One that cannot be set up is taken from the list; return a sentence for each."""
     idle = shlex.join(unit for one in others for unit in one.UNITS)
     # The image's packages are off, but for the lab's own memcached.
     node.run(f"systemctl mask -q --now {idle}" if idle else "true", check=False)
@@ -55,15 +55,25 @@ def set_up(node, applications, others):
         # Not `enable`, which takes seconds for each of Debian's units: they have init scripts, too.
         f"systemctl -q add-wants multi-user.target nftables.service {units}; systemctl restart nftables {units}",
     )
-    for one in applications:
-        node.run(f"set -e; {one.AFTER or 'true'}")
-        if one.PID:
-            said = node.run(HIGH_PID.format(unit=one.UNITS[0], pid=one.PID))
-            if said.strip() != str(one.PID):
-                raise LabError(
-                    f"The main process of {one.UNITS[0]} has pid {said.strip()}, expected {one.PID}: try again."
-                )
+    bad = []
+    for one in list(applications):
+        try:
+            _finish(node, one)
+        except LabError as error:
+            bad.append(f"{one.name} cannot be tried: {error}")
+            applications.remove(one)
     node.run("sync")
+    return bad
+
+
+def _finish(node, application):
+    """Do what the APPLICATION wants when its units are active."""
+    node.run(f"set -e; {application.AFTER or 'true'}")
+    if application.PID:
+        unit, pid = application.UNITS[0], application.PID
+        said = node.run(HIGH_PID.format(unit=unit, pid=pid))
+        if said.strip() != str(pid):
+            raise LabError(f"The main process of {unit} has pid {said.strip()}, expected {pid}: try again.")
 
 
 def _move(node, application):

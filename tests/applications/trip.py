@@ -176,8 +176,9 @@ def run(args, applications, others, packages, note):
     with machine(args.lab, out, True, *wish, memory=args.mem) as node:
         try:
             node.install([])
-            setting.set_up(node, applications, others)
+            bad = setting.set_up(node, applications, others)
             trip = Trip(node, applications, args.engine, out, note)
+            trip.bad += bad
             trip.make_ready()
             trip.load()
             others = trip.refuse(WAYS[args.way][0])
