@@ -32,7 +32,6 @@ STATUS = [
     "Seccomp_filters",
     "THP_enabled",
     "CoreDumping",
-    "Cpus_allowed_list",
     "Mems_allowed_list",
 ]
 FILES = [
@@ -84,6 +83,8 @@ def seen(pid):
     stat = _text(process / "stat").rpartition(")")[2].split()
     found |= {name: stat[place] for name, place in STAT.items()}
     found |= {name: os.readlink(process / name) for name in ("cwd", "root", "exe")}
+    # Not Cpus_allowed_list: older kernels count processors there that do not exist yet.
+    found["affinity"] = sorted(os.sched_getaffinity(int(pid)))
     found |= dict(_descriptors(process))
     return found
 

@@ -8,8 +8,8 @@ UNITS = ("prometheus.service",)
 PORTS = (9090,)
 PACKAGES = ("prometheus",)
 SETUP = "sed -i -e 's/^ARGS=.*/ARGS=\"--web.read-timeout=24h\"/' /etc/default/prometheus"
-# It begins a file of measurements after some minutes.
-WORKS = r"/metrics2/|fd \d+ is .*/metrics2/"
+# It begins a file of measurements after some minutes, and connects to what it measures anew.
+WORKS = r"/metrics2/|fd \d+ is .*(/metrics2/|socket )"
 # Since when it runs, and the oldest sample of itself.
 _RUNS, _OLDEST = "/api/v1/status/runtimeinfo", "/api/v1/query?query=min_over_time(timestamp(prometheus_ready)[1d:15s])"
 

@@ -11,7 +11,6 @@ SETUP = f'{origin.SETUP} sed -i -e \'s/\\.port = "8080"/.port = "{origin.HTTP}"/
 AFTER = """
 for _try in $(seq 120); do varnishadm ping >/dev/null 2>&1 && break; sleep 1; done
 varnishadm param.set timeout_idle 3600
-varnishadm param.set timeout_req 3600 || { varnishadm param.show timeout_req >&2; false; }
 """
 
 
