@@ -52,6 +52,9 @@ static const struct attribute {
 	{ .name = "memory-merge", .get = PR_GET_MEMORY_MERGE, .set = PR_SET_MEMORY_MERGE, .most = 1 },
 	/* A daemon below a file system: its memory allocations do not wait for it. Only told with CAP_SYS_RESOURCE. */
 	{ .name = "io-flusher", .get = PR_GET_IO_FLUSHER, .set = PR_SET_IO_FLUSHER, .most = 1 },
+	/* These two the checkpoint has, from a CRIU that forgets them. */
+	{ .name = "no-new-privs", .set = PR_SET_NO_NEW_PRIVS, .most = 1 },
+	{ .name = "thp-disable", .set = PR_SET_THP_DISABLE, .most = 1 },
 	/* personality(2), such as without address space randomization for what it starts. CRIU records it, and no more. */
 	{ .name = "personality", .call = SYS_personality, .get = 0xffffffff, .most = 0xfffffffe },
 };

@@ -87,6 +87,13 @@ def test_attributes_are_set_and_asked_for():
     assert target.end() == "15 1 1"
 
 
+def test_what_an_old_criu_forgets_is_set():
+    target = Target(WAIT + "print(libc.prctl(39,0,0,0,0), libc.prctl(42,0,0,0,0))\n")
+    put(f"{target.pid} no-new-privs 1", f"{target.pid} thp-disable 1")
+    assert ask(target.pid) == []
+    assert target.end() == "1 1"
+
+
 def test_what_the_kernel_tells_a_few_processes_only():
     target = Target(WAIT + "print(libc.prctl(58,0,0,0,0), libc.personality(0xffffffff), libc.prctl(68,0,0,0,0))\n")
     said = put(

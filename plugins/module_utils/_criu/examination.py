@@ -17,9 +17,11 @@ from .._files import read_lines
 from .._system import mountinfo, private_places, sysv
 from . import connection_lock, ipc_checks, seen, segments, sessions, view
 from .checks import MAPPING_CHECKS, PROCESS_CHECKS, foreign_session, many_connections, scope_child
+from .command import numbers
 from .descriptor_checks import DESCRIPTOR_CHECKS
 from .view_checks import VIEW_CHECKS
 
+_REMEMBERS = (4, 1)
 #: Codes of what the restore does not fail from: it is lost. On the way back nothing that the applications have must be lost for it.
 LOSSES = ("loopback-peer", "sysv-semaphores")
 
@@ -32,7 +34,7 @@ class Findings:
     (``file[mnt:inode]``) → path to open at restore; ``datagrams``: whether a socket sends datagrams to systemd, which is outside of
     the tree; ``sockets``: internet sockets; ``file_locks``: whether there are any; ``session``: its id where the main process does
     not lead it, else 0; ``segments``: whether System V shared memory is attached; ``lock``: CRIU's own lock of connections
-    (`connection_lock.method`).
+    (`connection_lock.method`); ``forgets``: whether this CRIU loses NoNewPrivileges= and PR_SET_THP_DISABLE (3.17.1 does, 4.1.1 does not).
     """
 
     blockers: list = field(default_factory=list)
@@ -44,6 +46,7 @@ class Findings:
     file_locks: bool = False
     segments: bool = False
     lock: str = connection_lock.OWN
+    forgets: bool = False
 
 
 def examine(unit, carried=frozenset(), criu=""):
@@ -69,6 +72,7 @@ def examine(unit, carried=frozenset(), criu=""):
         if process.exists:  # whatever seemed odd about one that ends meanwhile
             findings.blockers += about(blockers, unit=unit.name, process=f"{process.name}[{process.pid}]")
     findings.lock = connection_lock.method(criu, unit.cgroup)
+    findings.forgets = bool(criu) and numbers(criu) < _REMEMBERS
     crowd = seen.crowd(unit, findings.sockets)
     findings.blockers += about(many_connections(crowd, findings.lock), unit=unit.name)
     owners = _lock_owners(read_lines("/proc/locks"))

@@ -21,7 +21,9 @@ Others are read in the freeze, and set from outside:
 - ``affinity``: the processors that a thread may run on, where that is not all that its control group has;
 - ``io-priority``: class and level of its input and output, see ioprio_get(2);
 - ``timer-slack``: by how many nanoseconds its timers may be late;
-- ``coredump-filter``: which memory is in a core dump.
+- ``coredump-filter``: which memory is in a core dump;
+- ``no-new-privs`` and ``thp-disable``, with a CRIU that forgets them: a thread gets no rights by a program that it executes
+  (``NoNewPrivileges=``); a process gets no huge pages. These the process sets itself, if it does not have them.
 
 Who has been put into a Landlock sandbox is asked in the same way: nobody can make that sandbox again.
 """
@@ -70,12 +72,13 @@ def refuse(unit, found):
             raise Blocked(about(blockers, unit=unit.name, process=f"{process.name}[{process.pid}]"))
 
 
-def lines(found, processes, main_pid, images):
+def lines(found, processes, main_pid, images, forgets=False):
     """The lines of ``boot/N/attributes-UNIT``, while the tree is frozen and its images are complete.
 
     :param found: what `ask` has returned before.
     :param processes: the unit's `Process`es now.
     :param images: the directory with CRIU's images.
+    :param forgets: see `examination.Findings`.
     """
     tree = {process.pid: process for process in processes}
     said = [
@@ -84,6 +87,7 @@ def lines(found, processes, main_pid, images):
         for name, value in sorted(_of(process, found, tree).items())
     ]
     said += _from_outside(processes)
+    said += _forgotten(processes) if forgets else []
     # One that has ended takes no signal; that the main process has is for others to tell.
     for thread in tree[main_pid].threads if main_pid in tree else []:
         signal = take_death_signal(f"{images}/core-{thread}.img")
@@ -116,6 +120,16 @@ def _from_outside(processes):
         # The unit may have a setting for all of them (CPUAffinity=), from which one of them has turned away.
         if found and set(found.values()) - {_usual(name, processes[0].cgroup)}:
             yield from (f"{thread} {name} {value}" for thread, value in found.items())
+
+
+def _forgotten(processes):
+    """Lines for what only newer versions of CRIU put back."""
+    for process in processes:
+        if process.status("THP_enabled") == "0":
+            yield f"{process.pid} thp-disable 1"
+        for thread in process.threads:
+            if "\nNoNewPrivs:\t1\n" in read_text(f"/proc/{thread}/status", ""):
+                yield f"{thread} no-new-privs 1"
 
 
 def _affinity(thread):

@@ -136,7 +136,8 @@ class Plan:
             self._put(name, text)
         for each in checkpoints:
             name = each.unit.name
-            lines = attributes.lines(each.attributes, trees[name], each.unit.main_pid, each.directory)
+            forgets = each.findings.forgets
+            lines = attributes.lines(each.attributes, trees[name], each.unit.main_pid, each.directory, forgets)
             if lines:
                 self._put(f"attributes-{name}", "".join(f"{line}\n" for line in lines))
 

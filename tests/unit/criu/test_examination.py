@@ -139,6 +139,11 @@ def found(unit):
     return [(blocker.code, blocker.object) for blocker in examination.examine(unit).blockers]
 
 
+@pytest.mark.parametrize(("criu", "forgets"), [("3.17.1", True), ("4.1.1", False), ("4.2", False), ("", False)])
+def test_it_is_known_which_criu_forgets_attributes(start, criu, forgets):
+    assert examination.examine(start(), criu=criu).forgets == forgets
+
+
 def judge_by(monkeypatch, unit, **fields):
     """Judge the unit as if other things were around it."""
     around = dataclasses.replace(seen.around(unit, ""), **fields)

@@ -148,3 +148,19 @@ def test_lines_of_a_unit(monkeypatch, outside):
         "9 pdeathsig 9",
     ]
     assert not signals  # those of children stay: their parents are there when CRIU restores them
+
+
+def test_what_an_old_criu_forgets_is_recorded_from_outside(monkeypatch):
+    fields = {"THP_enabled": "0", "PPid": "1"}
+    one = process(7, threads=[7, 8])
+    one.status = fields.get
+    texts = {
+        "/proc/7/status": "Name:\ta\nNoNewPrivs:\t1\nSeccomp:\t0\n",
+        "/proc/8/status": "Name:\ta\nNoNewPrivs:\t0\n",
+    }
+    monkeypatch.setattr(attributes, "read_text", lambda path, default: texts.get(path, default))
+    assert list(attributes._forgotten([one])) == ["7 thp-disable 1", "7 no-new-privs 1"]
+    monkeypatch.setattr(attributes, "_from_outside", lambda processes: [])
+    monkeypatch.setattr(attributes, "take_death_signal", lambda path: 0)
+    assert attributes.lines({7: {}}, [one], 7, "/images", forgets=True) == ["7 thp-disable 1", "7 no-new-privs 1"]
+    assert attributes.lines({7: {}}, [one], 7, "/images") == []

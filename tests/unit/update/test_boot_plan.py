@@ -130,7 +130,9 @@ def test_files_and_attributes_of_all_trees(monkeypatch, tmp_path):
     monkeypatch.setattr(boot_plan.open_files, "run", commands.append)
     monkeypatch.setattr(boot_plan, "in_cgroup", trees.get)
     monkeypatch.setattr(
-        boot_plan.attributes, "lines", lambda found, tree, pid, images: [f"{pid} {images} {found}"] if tree else []
+        boot_plan.attributes,
+        "lines",
+        lambda found, tree, pid, images, forgets: [f"{pid} {images} {found} {forgets}"] if tree else [],
     )
     monkeypatch.setattr(boot_plan.ipc, "put_plan", lambda plans, checkpoints: {"ipc-b.service": plans})
     plan = object.__new__(boot_plan.Plan)
@@ -138,12 +140,15 @@ def test_files_and_attributes_of_all_trees(monkeypatch, tmp_path):
     units = [types.SimpleNamespace(name=f"{name}.service", cgroup=f"/{name}", main_pid=4) for name in "ab"]
     places = {"a.service": [Place("/tmp"), Place("/var/tmp", "/var/tmp/x/tmp")], "b.service": []}
     monkeypatch.setattr(boot_plan.private_places, "of", lambda unit: places[unit.name])
-    plan.note_trees([types.SimpleNamespace(unit=unit, attributes=5, directory="/images") for unit in units])
+    findings = types.SimpleNamespace(forgets=True)
+    plan.note_trees(
+        [types.SimpleNamespace(unit=unit, attributes=5, directory="/images", findings=findings) for unit in units]
+    )
     words = ["--unit", "a.service", "--bound", "/var/tmp", "/var/tmp/x/tmp", "4", "7", "--unit", "b.service"]
     assert commands == [["/usr/local/lib/kup/environment", "note-files", str(tmp_path), *words]]
     assert files(tmp_path) == {"attributes-a.service", "ipc-b.service"}
     assert (tmp_path / "ipc-b.service").read_bytes() == b"objects\n"
-    assert (tmp_path / "attributes-a.service").read_text() == "4 /images 5\n"
+    assert (tmp_path / "attributes-a.service").read_text() == "4 /images 5 True\n"
 
 
 def test_units_can_be_read_by_all_and_the_rest_by_root_only(write):
@@ -217,7 +222,7 @@ def test_the_restore_takes_the_place_of_the_start(write):
     text = lines(write() / "restore/cache.service.d/zz-kup-restore.conf")
     start = next(line for line in text if line.startswith("ExecStart="))
     assert start.startswith(
-        "ExecStart=+/bin/sh /usr/local/lib/kup/boot/restore-unit cache.service /usr/sbin/criu restore "
+        "ExecStart=+/usr/local/lib/kup/environment without-groups /bin/sh /usr/local/lib/kup/boot/restore-unit cache.service /usr/sbin/criu restore "
     )
     assert start.endswith("--lazy-pages")
     assert "--images-dir /var/lib/kup/images/update/1-cache.service " in start
@@ -233,10 +238,12 @@ def test_the_restore_takes_the_place_of_the_start(write):
 def test_a_unit_with_mounts_of_its_own_gets_them_again(write):
     folder = write(own_mounts=True) / "restore/cache.service.d"
     text = lines(folder / "zz-kup-restore.conf")
-    on_node = "/usr/bin/nsenter --mount=/proc/1/ns/mnt -- /bin/sh /usr/local/lib/kup/boot"
+    on_node = "/usr/bin/nsenter --mount=/proc/1/ns/mnt --"
+    shell = "/bin/sh /usr/local/lib/kup/boot"
     start = next(line for line in text if line.startswith("ExecStart="))
-    assert start.startswith(f"ExecStart=+{on_node}/restore-unit cache.service /proc/1/root/")
-    assert f"ExecStopPost=+{on_node}/restore-failed at-once cache.service" in text
+    program = "/usr/local/lib/kup/environment without-groups"
+    assert start.startswith(f"ExecStart=+{on_node} {program} {shell}/restore-unit cache.service /proc/1/root/")
+    assert f"ExecStopPost=+{on_node} {shell}/restore-failed at-once cache.service" in text
     assert [line for line in text if line.startswith("Private")] == ["PrivateTmp=no"]
     kept = lines(folder / "zz-kup-restored-view.conf")
     assert kept[4].startswith(
