@@ -4,7 +4,7 @@
 
 Modules are packed and sent as to real nodes; the connection itself, and the nodes' time, are not in it. Prints the processor time for each node,
 the time by the clock, and the memory of the largest process, and the line that fits the processor time best. Leaves
-build/bench/controller.json and controller.png; --keep writes them to bench/controller.json and docs/controller.png.
+build/bench/controller.json and controller.png; --keep writes them to the folders of recorded figures, bench and docs.
 """
 
 import argparse

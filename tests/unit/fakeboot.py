@@ -105,6 +105,8 @@ def write_units(node, units, path):
 
     def put(name, text, wanted=True):
         for old, new in {
+            # What a user's manager starts has the user's groups.
+            "/usr/local/lib/kup/environment without-groups ": "",
             "/usr/local/lib/kup": f"{ROOT}/usr/local/lib/kup",
             "/run/kup": f"{ROOT}/run/kup",
             "=+": "=",
