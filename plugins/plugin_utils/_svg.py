@@ -45,7 +45,7 @@ class Picture:
     def rectangle(self, x, y, width, height, kind):
         self.parts.append(f'<rect class="{kind}" x="{x}" y="{y}" width="{width}" height="{height}" rx="2"/>')
 
-    def bar(self, y, height, kind, begin, end, words=""):
+    def add_bar(self, y, height, kind, begin, end, words=""):
         """A bar from ``begin`` to ``end`` of the scale, with ``words`` if they find room in it."""
         x = self.x(begin)
         width = max(round(self.x(end) - x, 1), 1.5)

@@ -95,34 +95,34 @@ def draw(row, top):
     _draw_applications(picture, top + PITCH, row, end, last, is_over="open" in at or "given-up" in at)
     if drained > end:
         words = f"lazy pages come in, until {drained:.0f} s"
-        picture.bar(top + 3 * PITCH, BAR, "lazy", end, min(drained, last), words)
+        picture.add_bar(top + 3 * PITCH, BAR, "lazy", end, min(drained, last), words)
     return picture, _draw_steps(picture, top + 2 * PITCH, bottom + 18, steps(events), last)
 
 
 def _draw_kernels(picture, y, row, events, last):
     old, new = (str(row.get(key) or "?").partition("+")[0] for key in ("kernel_before", "kernel_after"))
     at = dict(events)
-    picture.bar(y, BAR, "old", -0.14 * last, at.get("planned", last), old)
+    picture.add_bar(y, BAR, "old", -0.14 * last, at.get("planned", last), old)
     if "restore-failed" in at and "kexec" in at:
-        picture.bar(y, BAR, "new", at.get("planned", 0), at["kexec"], "the new kernel")
+        picture.add_bar(y, BAR, "new", at.get("planned", 0), at["kexec"], "the new kernel")
     if "kernel-start" in at:
-        picture.bar(y, BAR, "old" if new == old else "new", at["kernel-start"], last, new)
+        picture.add_bar(y, BAR, "old" if new == old else "new", at["kernel-start"], last, new)
 
 
 def _draw_applications(picture, y, row, end, last, is_over):
     outage = row.get("outage_s")
     words = f"outage {outage:.1f} s" if is_seconds(outage) else "outage"
-    picture.bar(y, BAR, "serves", -0.14 * last, 0, "serve")
-    picture.bar(y, BAR, "frozen", 0, end if is_over else last, words)
+    picture.add_bar(y, BAR, "serves", -0.14 * last, 0, "serve")
+    picture.add_bar(y, BAR, "frozen", 0, end if is_over else last, words)
     if is_over:
-        picture.bar(y, BAR, "serves", end, last, "serve")
+        picture.add_bar(y, BAR, "serves", end, last, "serve")
 
 
 def _draw_steps(picture, y, legend, found, last):
     """Draw the steps, and their names from ``legend`` on; returns where that ends."""
     for number, (kind, name, begin, end) in enumerate(found):
         if begin < last:
-            picture.bar(y, BAR, kind, begin, min(end, last), str(number + 1))
+            picture.add_bar(y, BAR, kind, begin, min(end, last), str(number + 1))
         left, top = LEFT + number % _COLUMNS * 245, legend + number // _COLUMNS * 24
         picture.rectangle(left, top, 12, 12, kind)
         picture.text(left + 20, top + 11, f"{number + 1}  {name}  {end - begin:.1f} s")

@@ -55,8 +55,10 @@ def application(name):
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Name) as server:
         server.name, server.daemon_threads, server.block_on_close = name, True, False
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server.server_address[1]
-        server.shutdown()
+        try:
+            yield server.server_address[1]
+        finally:
+            server.shutdown()
 
 
 def who(connection):

@@ -64,8 +64,10 @@ def _web(name):
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Name) as server:
         server.name = name
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
+        try:
+            yield f"127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
 
 
 @contextlib.contextmanager

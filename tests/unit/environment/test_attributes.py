@@ -158,7 +158,7 @@ def test_what_an_old_criu_forgets_is_recorded_from_outside(monkeypatch):
         "/proc/7/status": "Name:\ta\nNoNewPrivs:\t1\nSeccomp:\t0\n",
         "/proc/8/status": "Name:\ta\nNoNewPrivs:\t0\n",
     }
-    monkeypatch.setattr(attributes, "read_text", lambda path, default: texts.get(path, default))
+    monkeypatch.setattr(attributes, "read_text", texts.get)
     assert list(attributes._forgotten([one])) == ["7 thp-disable 1", "7 no-new-privs 1"]
     monkeypatch.setattr(attributes, "_from_outside", lambda processes: [])
     monkeypatch.setattr(attributes, "take_death_signal", lambda path: 0)

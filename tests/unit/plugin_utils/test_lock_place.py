@@ -79,5 +79,9 @@ def test_the_owner_has_the_job_of_awx(monkeypatch):
     assert "AWX" not in _lock_place.owner()
     monkeypatch.setenv("AWX_HOST", "https://awx.example.net")
     assert _lock_place.owner().endswith(", AWX job 7")
-    monkeypatch.setattr(_lock_place.getpass, "getuser", lambda: (_ for _ in ()).throw(KeyError("uid")))
+
+    def unknown():
+        raise KeyError("uid")
+
+    monkeypatch.setattr(_lock_place.getpass, "getuser", unknown)
     assert _lock_place.owner().startswith(f"{os.getuid()}@")
