@@ -121,7 +121,7 @@ def checks(venv: Path) -> list[Check]:
         Check("lint", "changelog", ("tests/changelog.sh", "--check")),
         Check("lint", "variables", ("python", "tests/variables_table.py", "--check")),
         Check("lint", "refusals", ("python", "-m", "tests.refusals_table", "--check")),
-        Check("unit", "pytest", ("python", "-m", "pytest")),
+        Check("unit", "pytest", ("python", "-m", "pytest"), limit=900),
         Check("unit", "paged", ("make", "-C", "files/paged", "check")),
         Check("unit", "environment", ("make", "-C", "files/environment", "check")),
         Check("unit", "fingerprint", ("make", "-C", "files/fingerprint", "check")),
