@@ -10,6 +10,7 @@ A balancer has places, each of which sends traffic to the node, such as a server
 
 from __future__ import annotations
 
+import abc
 import time
 from dataclasses import dataclass, field
 
@@ -19,31 +20,31 @@ SERVING, DRAINED, OUT = "serving", "drained", "out"
 _PAUSE = 0.5  # seconds between two looks at the sessions
 
 
-class Balancer:
+class Balancer(abc.ABC):
     """What `Visit` asks for. Names of places are the balancer's own."""
 
+    @abc.abstractmethod
     def look(self):
         """Dict place → state.
 
         :raises KupError: the balancer does not answer, or knows no place of the node.
         """
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def drain(self, places):
         """Send no new traffic to ``places``, of which some may be drained. Returns when the balancer has taken it.
 
         :raises KupError: it has not.
         """
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def undrain(self, places):
         """Send traffic to ``places`` again, of which some may have it.
 
         :raises KupError: the balancer has not taken it.
         """
-        raise NotImplementedError
 
-    def sessions(self, places):
+    def sessions(self, places):  # noqa: B027
         """How many sessions are open at ``places``; None where the balancer does not tell."""
 
 
