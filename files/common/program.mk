@@ -27,7 +27,7 @@ all: $(OUT)/$(PROGRAM)
 
 $(OUT)/$(PROGRAM): $(LIBRARY) main.c $(HEADERS)
 	@mkdir -p $(OUT)
-	$(CC) $(CPPFLAGS) $(HARDENING) $(CFLAGS) -static -o $@.new $(LIBRARY) main.c -lpthread
+	$(CC) $(CPPFLAGS) $(HARDENING) $(CFLAGS) -static -s -o $@.new $(LIBRARY) main.c -lpthread
 	@mv $@.new $@
 
 # ---- tests ----

@@ -20,9 +20,4 @@ class ActionModule(ControllerAction):
 
     def work(self, arguments, task_vars):
         built = _programs.provide(_FILES, dry=self._task.check_mode)
-        return {
-            "changed": bool(built),
-            "built": built,
-            "paths": _programs.paths(_FILES),
-            "digests": _programs.digests(_FILES),
-        }
+        return {"changed": bool(built), "built": built}

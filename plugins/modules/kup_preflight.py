@@ -260,6 +260,10 @@ drained:
   elements: str
   returned: always
   sample: [haproxy lb1 cache/node1]
+programs:
+  description: The programs of the node's side of an update, name and SHA-256. Empty for one that is not installed as it should be.
+  type: dict
+  returned: always
 """
 
 from ansible.module_utils.basic import AnsibleModule

@@ -35,12 +35,4 @@ built:
   type: list
   elements: str
   returned: success
-paths:
-  description: The programs on the controller, name and path.
-  type: dict
-  returned: success
-digests:
-  description: Name and SHA-256 of each. Empty in check mode for one that would be built.
-  type: dict
-  returned: success
 """

@@ -35,6 +35,16 @@ options:
     description: Source of the kernel module by file name. Filled in by the action plugin; a playbook does not give it.
     type: dict
     default: {}
+  programs:
+    description:
+      - Programs by name, each compressed by zlib and then in Base64. Filled in by the action plugin, with those that differ from
+        O(installed); a playbook does not give it.
+    type: dict
+    default: {}
+  installed:
+    description: What M(kup.fleet.kup_preflight) has found as RV(kup.fleet.kup_preflight#module:programs). These programs are not sent again.
+    type: dict
+    default: {}
 extends_documentation_fragment:
   - kup.fleet.attributes
 author:
@@ -42,8 +52,19 @@ author:
 """
 
 EXAMPLES = r"""
+- name: Look at the node
+  kup.fleet.kup_preflight:
+    kernel: "7.2"
+    units: [memcached]
+    images_dir: /var/lib/kup/images
+    engine: auto
+    ppp_disk_checkpoint: none
+    run_id: by-hand
+  register: fit
+
 - name: Install the node's side of a kernel update
   kup.fleet.kup_runtime:
+    installed: "{{ fit.programs }}"
 
 - name: Remove it
   kup.fleet.kup_runtime:
@@ -57,12 +78,6 @@ files:
   type: list
   elements: str
   sample: [/usr/local/lib/kup/kup/_update/record.py]
-programs:
-  description:
-    - Programs of the node's side, name and SHA-256. Empty for one that is not installed as it should be.
-    - This module leaves them to whoever copies them.
-  returned: success
-  type: dict
 """
 
 from ansible.module_utils.basic import AnsibleModule
@@ -78,6 +93,8 @@ def main():
             "library": {"type": "dict", "default": {}},
             "node": {"type": "dict", "default": {}},
             "kernel_module": {"type": "dict", "default": {}},
+            "programs": {"type": "dict", "default": {}},
+            "installed": {"type": "dict", "default": {}},
         },
         supports_check_mode=True,
     )
@@ -85,11 +102,10 @@ def main():
     if module.params["state"] == "present":
         wanted = runtime.layout(*(module.params[name] for name in ("library", "node", "kernel_module")))
     try:
-        files = runtime.install(wanted, dry=module.check_mode)
-        programs = runtime.programs()
+        files = runtime.install(wanted, module.params["programs"], dry=module.check_mode)
     except (KupError, OSError) as error:
         module.fail_json(msg=str(error))
-    module.exit_json(changed=bool(files), files=files, programs=programs)
+    module.exit_json(changed=bool(files), files=files)
 
 
 if __name__ == "__main__":

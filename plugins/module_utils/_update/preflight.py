@@ -29,7 +29,7 @@ from .._environment import mounts, packet_filter, run_files, security_profiles, 
 from .._errors import KupError
 from .._system import processes
 from .._system.units import Unit, full_name, full_names
-from . import checks, forecast, rehearsal, seen
+from . import checks, forecast, rehearsal, runtime, seen
 from . import record as records
 
 #: What the node needs: command → Debian package.
@@ -50,7 +50,7 @@ def examine(selector, unit_names, images, engine, disk_checkpoint, owner, *, fre
         ``blockers`` (dicts; none: fit), ``problems`` (their sentences), ``units`` (one verdict each), ``disk_needed`` and ``disk_free``
         (bytes), ``criu`` (version or None), ``engine`` (that would be used, or None), ``engine_reasons`` (why no better one),
         ``outage_s`` (expected, or None), ``notes`` (sentences that stop nothing), ``phase``, ``drained`` (names of what
-        a run has drained for the node).
+        a run has drained for the node), ``programs`` (see `runtime.programs`).
     :raises KupError: the arguments themselves are wrong.
     """
     _refuse_directory(images)
@@ -92,6 +92,7 @@ def examine(selector, unit_names, images, engine, disk_checkpoint, owner, *, fre
         "notes": _notes(),
         "phase": record["PHASE"],
         "drained": list(drain_record.load().places),
+        "programs": runtime.programs(),
     }
 
 

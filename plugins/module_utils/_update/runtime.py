@@ -6,14 +6,17 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import os
 import shutil
 import stat
+import zlib
 
 from .._criu import program
 from .._engines import kmod
 from .._errors import KupError
-from .._files import digest, write_file
+from .._files import digest, write_bytes, write_file
 from .._paths import GENERATOR, PROGRAMS, RUNTIME
 from . import record
 
@@ -40,12 +43,14 @@ def layout(library, node, kernel_module):
     return wanted
 
 
-def install(wanted, dry=False):
+def install(wanted, packed=None, dry=False):
     """Make the node have ``wanted`` and nothing else; returns the paths that had to be changed.
 
+    :param packed: the programs that the node has not got as they should be, dict name → what `pack` has made of it.
     :param dry: only say which.
-    :raises KupError: all of it is to go while an update is under way.
+    :raises KupError: all of it is to go while an update is under way, or a program has been damaged on its way.
     """
+    packed = packed or {}
     if not wanted and record.load().unfinished:
         raise KupError(
             "An update is under way on this node; finish it, or undo it with 'ansible-playbook kup.fleet.kup_fallback', before this."
@@ -53,15 +58,34 @@ def install(wanted, dry=False):
     changed = [path for path, text in wanted.items() if not _same(path, text)]
     kept = {*wanted, *(f"{RUNTIME}/{name}" for name in PROGRAMS)} if wanted else set()
     stale = [path for path in _present() if path not in kept]
+    contents = {f"{RUNTIME}/{name}": _unpack(name, text) for name, text in packed.items()}
     if not dry:
         for directory in {os.path.dirname(path) for path in changed}:
             os.makedirs(directory, mode=0o755, exist_ok=True)
         for path in changed:
             write_file(path, wanted[path], _mode(wanted[path]))
+        for path, content in contents.items():
+            write_bytes(path, content, 0o755)
         for path in stale:
             os.unlink(path)
         _remove_empty_directories(kept)
-    return sorted(changed + stale)
+    return sorted([*changed, *contents, *stale])
+
+
+def pack(content):
+    """``content`` (bytes) of a program as a text that a module's argument can be: compressed, in Base64."""
+    return base64.b64encode(zlib.compress(content)).decode("ascii")
+
+
+def _unpack(name, text):
+    if name not in PROGRAMS:
+        raise KupError(
+            f"The node got a program {name!r}, expected one of {', '.join(PROGRAMS)}; this is an error of the collection."
+        )
+    try:
+        return zlib.decompress(base64.b64decode(text, validate=True))
+    except (binascii.Error, zlib.error) as error:
+        raise KupError(f"The program {name} came to the node damaged ({error}); run the playbook again.") from None
 
 
 def programs():

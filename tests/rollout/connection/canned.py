@@ -14,6 +14,8 @@ from pathlib import Path
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.connection import ConnectionBase
 
+from ansible_collections.kup.fleet.plugins.plugin_utils import _programs
+
 DOCUMENTATION = """
 name: canned
 short_description: Answer for a node
@@ -23,6 +25,7 @@ options: {}
 extends_documentation_fragment: [connection_pipelining]
 """
 
+_FILES = Path(__file__).parents[3] / "files"
 NEW, OLD = "7.2.12-amd64", "6.12.1-amd64"
 _PATIENCE = 120  # seconds
 _FQN = re.compile(rb"^module_fqn='[\w.]*\.(\w+)',$", re.MULTILINE)
@@ -116,6 +119,8 @@ class Node:
         lists = {name: [] for name in ("problems", "blockers", "notes", "missing")}
         units = [{"unit": "memcached.service", "rss_bytes": 64 << 20, "mounts": []}]
         lists["drained"] = self.drained()["places"]
+        # As after an earlier rollout.
+        about["programs"] = _programs.digests(str(_FILES))
         return {**about, **lists, "units": units, "needs_update": kernel != NEW or phase == "probation"}
 
     def account(self):

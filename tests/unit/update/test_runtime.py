@@ -62,12 +62,35 @@ def test_files_and_folders_of_an_older_layout_are_removed(node):
     assert not (node / "kup/_old").exists()
 
 
-def test_the_programs_that_the_role_has_copied_stay(node):
-    runtime.install(wanted())
-    for name in PROGRAMS:
-        (node / name).touch()
+def test_programs_that_are_sent_are_installed_and_the_others_stay(node):
+    first, second, *_rest = PROGRAMS
+    runtime.install(wanted(), {first: runtime.pack(b"old"), second: runtime.pack(b"\0\xff" * 5000)})
+    assert runtime.install(wanted(), {first: runtime.pack(b"new")}) == [f"{node}/{first}"]
+    assert installed(node) == {*LAYOUT, first, second}
+    assert (node / first).read_bytes() == b"new"
+    assert (node / second).read_bytes() == b"\0\xff" * 5000
+    assert all((node / name).stat().st_mode & 0o7777 == 0o755 for name in (first, second))
     assert runtime.install(wanted()) == []
-    assert installed(node) == {*LAYOUT, *PROGRAMS}
+
+
+def test_programs_are_not_installed_in_check_mode(node):
+    runtime.install(wanted())
+    assert runtime.install(wanted(), {"paged": runtime.pack(b"new")}, dry=True) == [f"{node}/paged"]
+    assert installed(node) == LAYOUT
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        ("../paged", runtime.pack(b""), "expected one of paged, environment, fingerprint"),
+        ("paged", runtime.pack(b"program")[:-8], "came to the node damaged"),
+        ("paged", "no base64", "came to the node damaged"),
+    ],
+)
+def test_a_program_that_is_damaged_or_unknown_changes_nothing(node, name, text, sentence):
+    with pytest.raises(KupError, match=sentence):
+        runtime.install(wanted(), {name: text})
+    assert not node.exists()
 
 
 def test_an_installed_program_has_the_digest_of_its_content(node):

@@ -1,0 +1,44 @@
+"""What the action sends to a node: the programs that the node lacks or has otherwise, and no other."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from ansible_collections.kup.fleet.plugins.action import kup_runtime
+from ansible_collections.kup.fleet.plugins.module_utils._paths import PROGRAMS
+from ansible_collections.kup.fleet.plugins.module_utils._update import runtime
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    for name in PROGRAMS:
+        (tmp_path / "files" / name).mkdir(parents=True)
+        (tmp_path / "files" / name / name).write_bytes(name.encode())
+    for folder in ("plugins/module_utils", "files/node", "files/kmod", "files/stub"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "files/stub/table.h").write_text("table\n")
+    monkeypatch.setattr(kup_runtime, "_COLLECTION", tmp_path)
+    return tmp_path / "files"
+
+
+def arguments(**args):
+    action = kup_runtime.ActionModule.__new__(kup_runtime.ActionModule)
+    action._task = SimpleNamespace(args=args)
+    return action.module_arguments()
+
+
+def test_a_node_without_programs_gets_all(files):
+    assert arguments()["programs"] == {name: runtime.pack(name.encode()) for name in PROGRAMS}
+
+
+def test_a_node_gets_what_differs(files):
+    first, *others = PROGRAMS
+    installed = kup_runtime._programs.digests(str(files)) | {first: ""}
+    assert arguments(installed=installed)["programs"] == {first: runtime.pack(first.encode())}
+    for name in others:
+        (files / name / name).write_bytes(b"newer")
+    assert set(arguments(installed=installed)["programs"]) == set(PROGRAMS)
+
+
+def test_nothing_is_sent_to_be_removed(files):
+    assert arguments(state="absent") == {"state": "absent"}
