@@ -108,6 +108,7 @@ class Node:
             "running": kernel,
             "target": NEW,
             "package": None,
+            "release": NEW,
             "phase": phase,
             "engine": "foam",
             "outage_s": 11.4,
