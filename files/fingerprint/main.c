@@ -11,6 +11,7 @@
 #include "put_right.h"
 #include "sockets/record.h"
 #include "tasks/attributes.h"
+#include "tasks/credentials.h"
 
 static const char usage[] =
 	"Usage:\n"
@@ -27,9 +28,12 @@ static int record(char **pids, size_t count)
 
 	puts(LINES_HEAD);
 	sockets_record_begin(&sockets, stdout);
-	for (size_t i = 0; i < count && !result; i++)
-		result = parse_number(pids[i], INT_MAX, &pid) || !pid ? fail("'%s' is no process id.", pids[i]) :
-									sockets_record(&sockets, (pid_t)pid);
+	for (size_t i = 0; i < count && !result; i++) {
+		if (parse_number(pids[i], INT_MAX, &pid) || !pid)
+			result = fail("'%s' is no process id.", pids[i]);
+		else if (credentials_record(stdout, (pid_t)pid) || sockets_record(&sockets, (pid_t)pid))
+			result = -1;
+	}
 	sockets_record_end(&sockets);
 	if (fflush(stdout) || ferror(stdout))
 		result = fail("The fingerprint cannot be written: %s", strerror(errno));

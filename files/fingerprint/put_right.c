@@ -7,17 +7,20 @@
 #include "base/processes.h"
 #include "base/lines.h"
 #include "sockets/put_right.h"
+#include "tasks/credentials.h"
 
 struct fingerprint {
 	struct sockets_found sockets;
+	struct credentials_found credentials;
 };
 
 /* The first reader that knows the line takes it. */
 static int read_line(struct words *words, void *context)
 {
 	struct fingerprint *found = context;
+	int result = sockets_take(&found->sockets, words);
 
-	return sockets_take(&found->sockets, words);
+	return result > 0 ? credentials_take(&found->credentials, words) : result;
 }
 
 struct fingerprint *fingerprint_parse(char *text, size_t size, const char *name)
@@ -33,11 +36,12 @@ struct fingerprint *fingerprint_parse(char *text, size_t size, const char *name)
 
 size_t fingerprint_put_right(const struct fingerprint *found)
 {
-	return sockets_put_right(&found->sockets);
+	return sockets_put_right(&found->sockets) + credentials_compare(&found->credentials);
 }
 
 void fingerprint_free(struct fingerprint *found)
 {
 	sockets_free(&found->sockets);
+	credentials_free(&found->credentials);
 	free(found);
 }

@@ -157,6 +157,11 @@ package:
   type: str
   returned: always
   sample: linux-image-7.2.12+deb13-cloud-amd64
+release:
+  description: Release that the node would be updated to, RV(target) or what RV(package) brings. Empty where there is neither.
+  type: str
+  returned: always
+  sample: 7.2.12+deb13-cloud-amd64
 needs_update:
   description: Whether the node runs another kernel, or is still on probation on this one.
   type: bool

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.kup.fleet.plugins.plugin_utils import _budget, _release, _report
+from ansible_collections.kup.fleet.plugins.plugin_utils import _budget, _report
 
 #: verdict → what it means
 VERDICTS = {
@@ -44,7 +44,7 @@ def _row(node, about, is_lost, batch):
         "verdict": _verdict(about, is_lost),
         "batch": batch,
         "kernel": fit.get("running") or "",
-        "target": _release.of_node(fit),
+        "target": fit.get("release") or "",
         "engine": fit.get("engine") or "",
         "units": [unit["unit"] for unit in units],
         "memory_bytes": sum(unit["rss_bytes"] for unit in units),

@@ -6,25 +6,8 @@
 
 from __future__ import annotations
 
-import re
-
 from ansible_collections.kup.fleet.plugins.module_utils._boot import kernels
 from ansible_collections.kup.fleet.plugins.plugin_utils import _budget
-
-_PACKAGE = "linux-image-"
-
-
-def of_node(fit):
-    """The release that a node would be updated to, as its ``fit`` (of M(kup_preflight)) says; empty if it knows none."""
-    return fit.get("target") or (fit.get("package") or "").removeprefix(_PACKAGE)
-
-
-def kind(release):
-    """What a release has in common with those that are in its place on other nodes: distribution and flavour.
-
-    ``7.2.12+deb13-cloud-amd64`` → ``+deb13-cloud-amd64``, ``6.1.0-25-amd64`` → ``-amd64``.
-    """
-    return re.sub(r"^\d[\d.]*([-~]rc\d+)?(-\d+)?", "", release)
 
 
 def differing(facts):
@@ -36,7 +19,7 @@ def differing(facts):
     """
     # An update that is half done goes to the release with which it began.
     asked = {
-        node: of_node(about["kup_checkpoint_fit"])
+        node: about["kup_checkpoint_fit"]["release"]
         for node, about in facts.items()
         if _budget.to_update(about) and not _budget.under_way(about)
     }
@@ -44,7 +27,9 @@ def differing(facts):
     wrong = {}
     for node, release in asked.items():
         selector = facts[node]["kup_checkpoint_fit"]["selector"]
-        fitting = [(other, name) for other, name in newest.get(kind(release), []) if kernels.matches(selector, other)]
+        fitting = [
+            (other, name) for other, name in newest.get(kernels.kind(release), []) if kernels.matches(selector, other)
+        ]
         if release and fitting and fitting[0][0] != release:
             wrong[node] = (
                 f"kup_kernel {selector} is {release} here, expected {fitting[0][0]} as on {fitting[0][1]}; "
@@ -60,5 +45,5 @@ def _newest(asked):
         first.setdefault(release, node)
     found = {}
     for release in sorted(filter(None, first), key=kernels.order, reverse=True):
-        found.setdefault(kind(release), []).append((release, first[release]))
+        found.setdefault(kernels.kind(release), []).append((release, first[release]))
     return found

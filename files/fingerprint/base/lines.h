@@ -17,6 +17,14 @@
 #define WORDS_MAX 160
 #define VALUE_MAX 4096
 
+/* Appends an element to a list whose length is a power of two when it grows. */
+#define APPEND(list, count, element)                                                            \
+	do {                                                                                    \
+		if (!((count) & ((count) - 1)))                                                 \
+			(list) = take_more((list), (count) ? 2 * (count) : 1, sizeof(*(list))); \
+		(list)[(count)++] = (element);                                                  \
+	} while (0)
+
 struct words {
 	char *word[WORDS_MAX];
 	size_t count;

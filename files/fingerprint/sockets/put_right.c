@@ -7,16 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/lines.h"
 #include "sockets/memberships.h"
 #include "sockets/options.h"
-
-/* Appends an element to a list whose length is a power of two when it grows. */
-#define APPEND(list, count, element)                                                            \
-	do {                                                                                    \
-		if (!((count) & ((count) - 1)))                                                 \
-			(list) = take_more((list), (count) ? 2 * (count) : 1, sizeof(*(list))); \
-		(list)[(count)++] = (element);                                                  \
-	} while (0)
 
 /* ---- reading ---- */
 

@@ -13,6 +13,7 @@ from .._errors import KupError
 from .._run import run
 
 _SELECTOR = re.compile(r"newest|\d+\.\d+[-+.~A-Za-z0-9]*")
+_PACKAGE = "linux-image-"
 
 
 def running():
@@ -23,6 +24,14 @@ def running():
 def flavour(release):
     """What follows the version and ABI numbers: ``6.12.9+deb13-cloud-amd64`` → ``cloud-amd64``."""
     return re.sub(r"^[0-9.]+([-+~](rc|deb|bpo)?[0-9.]+(deb[0-9.]+)?)*(\+bpo|\+deb[0-9]+)*-", "", release)
+
+
+def kind(release):
+    """What a release has in common with those in its place on other nodes, distribution and flavour.
+
+    ``7.2.12+deb13-cloud-amd64`` → ``+deb13-cloud-amd64``, ``6.1.0-25-amd64`` → ``-amd64``.
+    """
+    return re.sub(r"^\d[\d.]*([-~]rc\d+)?(-\d+)?", "", release)
 
 
 def order(release):
@@ -53,11 +62,11 @@ def check_selector(selector):
 def choose(selector):
     """The installed release that ``selector`` means: newest of the running kernel's flavour; None if there is none."""
     check_selector(selector)
-    kind = flavour(running())
+    wanted = flavour(running())
     fitting = [
         release
         for release in installed()
-        if matches(selector, release) and (release == selector or flavour(release) == kind)
+        if matches(selector, release) and (release == selector or flavour(release) == wanted)
     ]
     return fitting[-1] if fitting else None
 
@@ -67,14 +76,19 @@ def package(selector):
     check_selector(selector)
     if not os.path.exists("/usr/bin/apt-cache"):
         return None
-    kind = flavour(running())
-    names = run(["apt-cache", "pkgnames", "linux-image-"]).stdout.split()
-    releases = [name[len("linux-image-") :] for name in names if name.endswith(kind) and name[12:13].isdigit()]
-    fitting = sorted((r for r in releases if matches(selector, r) and flavour(r) == kind), key=order)
+    wanted = flavour(running())
+    names = run(["apt-cache", "pkgnames", _PACKAGE]).stdout.split()
+    releases = [release for release in map(in_package, names) if release.endswith(wanted) and release[:1].isdigit()]
+    fitting = sorted((r for r in releases if matches(selector, r) and flavour(r) == wanted), key=order)
     while fitting:
         # A name may be known only because another package mentions it.
-        shown = run(["apt-cache", "policy", f"linux-image-{fitting[-1]}"]).stdout
+        shown = run(["apt-cache", "policy", f"{_PACKAGE}{fitting[-1]}"]).stdout
         if "Candidate:" in shown and "Candidate: (none)" not in shown:
-            return f"linux-image-{fitting[-1]}"
+            return f"{_PACKAGE}{fitting[-1]}"
         fitting.pop()
     return None
+
+
+def in_package(name):
+    """The release that the package ``name`` brings: ``linux-image-6.1.0-25-amd64`` → ``6.1.0-25-amd64``."""
+    return name.removeprefix(_PACKAGE)

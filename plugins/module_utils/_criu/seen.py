@@ -296,9 +296,11 @@ class Descriptors:
         self.tables = Tables()
         self._later = None
         self._unix = unix_sockets.table()
-        # Of the main process: one that has changed its root directory sees the mounts below that only, and CRIU looks from outside of it.
-        self._view = f"{unit.main.path}/root"
-        self._mounts = {row.number for row in mountinfo.of(unit.main.path)}
+        # CRIU looks from the root of the unit's mount namespace. One that has changed its root directory sees the mounts below that only;
+        # with mounts of its own the main process has not (`view_checks.changed_root`).
+        outlook = unit.main.path if unit.own_mounts else "/proc/self"
+        self._view = f"{outlook}/root"
+        self._mounts = {row.number for row in mountinfo.of(outlook)}
         self._inodes = links([unit])
         self._carried = carried | self._inodes
         self._elsewhere = _held_elsewhere(unit)

@@ -4,17 +4,18 @@
 
 """What CRIU measured of a dump: the image ``stats-dump``.
 
-Format: criu/include/magic.h (two magics of 32 bits, a length of 32 bits) and images/stats.proto, of which only varint
-fields are read.
+Format: criu/include/magic.h (two magics of 32 bits, a length of 32 bits) and images/stats.proto.
 """
 
 from __future__ import annotations
 
 import struct
 
+from . import protobuf
+
 _MAGIC = (0x55105940, 0x57093306)  # IMG_SERVICE_MAGIC, STATS_MAGIC
 _LIMIT = 4096  # bytes; the real one has about a hundred
-_FROZEN_US = 2  # dump_stats_entry.frozen_time
+_DUMP, _FROZEN_US = 1, 2  # stats_entry.dump, dump_stats_entry.frozen_time
 
 
 def frozen(path):
@@ -26,32 +27,9 @@ def frozen(path):
         return None
     if len(head) < 12 or struct.unpack("<II", head[:8]) != _MAGIC:
         return None
-    outer = _fields(body[: struct.unpack("<I", head[8:])[0]])
-    microseconds = _fields(outer.get(1, b"")).get(_FROZEN_US)
+    body = body[: struct.unpack("<I", head[8:])[0]]
+    try:
+        microseconds = protobuf.number(body, 0, len(body), _DUMP, _FROZEN_US)
+    except ValueError:  # it is cut off
+        return None
     return None if microseconds is None else microseconds / 1e6
-
-
-def _fields(message):
-    """Fields of a protobuf message: dict number → int (varint) or bytes; empty for what is none."""
-    found, at = {}, 0
-    while isinstance(message, bytes) and at < len(message):
-        key, at = _varint(message, at)
-        value, at = _varint(message, at)
-        if at is None or key & 7 not in (0, 2):
-            return {}
-        if key & 7 == 2:
-            value, at = message[at : at + value], at + value
-        found[key >> 3] = value
-    return found
-
-
-def _varint(message, at):
-    """(value, position after it); the position is None where it does not end."""
-    value = shift = 0
-    while at is not None and at < len(message) and shift < 64:
-        byte = message[at]
-        value |= (byte & 0x7F) << shift
-        at, shift = at + 1, shift + 7
-        if byte < 0x80:
-            return value, at
-    return 0, None

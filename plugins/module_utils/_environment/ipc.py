@@ -16,10 +16,10 @@ import glob
 import os
 import struct
 
-from .._criu import seen, segments
+from .._criu import protobuf, seen, segments
 from .._errors import KupError
 from .._system import processes, sysv
-from . import core_image, plan
+from . import plan
 
 # What preflight has let pass may have grown since.
 _GROWTH = 4
@@ -131,17 +131,11 @@ def _entries(content):
             end = at + 4 + size
             if end > len(content):
                 raise ValueError
-            found.append((_number(content, at + 4, end), content[at:end]))
+            number = protobuf.number(content, at + 4, end, _DESC, _ID)
+            if number is None:
+                raise ValueError
+            found.append((number, content[at:end]))
             at = end
     except (ValueError, IndexError, struct.error) as error:
         raise KupError("An image of System V shared memory is not as CRIU writes it.") from error
     return found
-
-
-def _number(content, start, end):
-    for field, place, after in core_image.fields(content, start, end):
-        if field == _DESC:
-            for inner, value, value_end in core_image.fields(content, place, after):
-                if inner == _ID:
-                    return core_image.varint(content, value, value_end)[0]
-    raise ValueError

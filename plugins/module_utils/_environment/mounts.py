@@ -72,27 +72,21 @@ def of_unit(unit):
     so. Nobody has to mount these again.
     """
     node = mountinfo.of("/proc/1")
-    used = _used(unit, node) | _of_private_places(unit, node)
+    # Of the main process, because one that has changed its root directory sees the mounts below that only.
+    own = mountinfo.of(unit.main.path) if unit.own_mounts else []
+    used = _used(unit, own, node) | _of_private_places(unit, node)
+    altered = [_judged(row) for row in _altered(own, node) - used]
     judged = [_judged(row) for row in used]
-    if unit.own_mounts:
-        altered = [_judged(row) for row in _altered(mountinfo.of(unit.main.path), node) - used]
-        judged += [mount for mount in altered if mount.made and not mount.other and not mount.locked]
+    judged += [mount for mount in altered if mount.made and not mount.other and not mount.locked]
     return sorted(judged, key=lambda mount: mount.place)
 
 
-def _used(unit, node):
-    """The node's mounts that the processes use."""
-    by_number = {row.number: row for row in node}
-    found = set()
-    for process in unit.processes:
-        own = None
-        for number in _numbers(process):
-            if number not in by_number:
-                own = own or {row.number: row for row in mountinfo.of(process.path)}
-            row = by_number.get(number) or _on_node(own.get(number), node)
-            if row and _comes_late(row):
-                found.add(row)
-    return found
+def _used(unit, own, node):
+    """The node's mounts that the processes use; ``own``: those of the unit."""
+    by_number, own_by_number = ({row.number: row for row in rows} for rows in (node, own))
+    numbers = {number for process in unit.processes for number in _numbers(process)}
+    rows = (by_number.get(number) or _on_node(own_by_number.get(number), node) for number in numbers)
+    return {row for row in rows if row and _comes_late(row)}
 
 
 def _of_private_places(unit, node):

@@ -11,6 +11,7 @@ A plan is a list of steps, which early in the next boot put in place what the ap
 from __future__ import annotations
 
 import os
+import time
 
 from .._files import make_directory
 
@@ -57,6 +58,15 @@ class Plans:
         self._contents += 1
         _write(f"{self._directory}/contents/{self._contents}", content)
         return str(self._contents)
+
+
+def text_steps(plans, path, text):
+    """Steps that put a file of the node's with this ``text`` in place, and its directory."""
+    content = plans.add_content(os.fsencode(text))
+    return [
+        step("directory", NODE, (os.path.dirname(path), "755", 0, 0)),
+        step("file", NODE, (path, "644", 0, 0, int(time.time()), 0, content)),
+    ]
 
 
 def _write(path, content):

@@ -8,7 +8,6 @@ in the restored unit's view; those on a disk stay where they are, and systemd-tm
 from __future__ import annotations
 
 import os
-import time
 
 from .._system import mountinfo
 from .._system.private_places import TEMPORARY
@@ -87,8 +86,4 @@ def steps(places, plans):
     text = "# Of the kernel update by kup.fleet: private directories of restored units.\n" + "".join(
         f"x {path}\n" for path in found
     )
-    content = plans.add_content(os.fsencode(text))
-    return [
-        plan.step("directory", plan.NODE, (os.path.dirname(KEPT), "755", 0, 0)),
-        plan.step("file", plan.NODE, (KEPT, "644", 0, 0, int(time.time()), 0, content)),
-    ]
+    return plan.text_steps(plans, KEPT, text)

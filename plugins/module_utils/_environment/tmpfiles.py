@@ -14,7 +14,6 @@ from __future__ import annotations
 import fnmatch
 import os
 import stat
-import time
 
 from .._run import run
 from . import plan
@@ -95,8 +94,4 @@ def steps(lines, objects, plans):
         + "\n".join(found)
         + "\n"
     )
-    content = plans.add_content(os.fsencode(text))
-    return [
-        plan.step("directory", plan.NODE, (os.path.dirname(KEPT), "755", 0, 0)),
-        plan.step("file", plan.NODE, (KEPT, "644", 0, 0, int(time.time()), 0, content)),
-    ]
+    return plan.text_steps(plans, KEPT, text)

@@ -46,17 +46,18 @@ def examine(selector, unit_names, images, engine, disk_checkpoint, owner, *, fre
     :param owner: id of the run that asks.
     :param freeze_target: ``kup_freeze_target``, seconds.
     :param leases: dict unit → seconds for which something elsewhere waits for it (``lease_s`` of ``kup_units``).
-    :returns: dict with ``target`` (release or None), ``package`` (that would bring it, or None), ``needs_update``, ``missing`` (Debian packages),
-        ``blockers`` (dicts; none: fit), ``problems`` (their sentences), ``units`` (one verdict each), ``disk_needed`` and ``disk_free``
-        (bytes), ``criu`` (version or None), ``engine`` (that would be used, or None), ``engine_reasons`` (why no better one),
-        ``outage_s`` (expected, or None), ``notes`` (sentences that stop nothing), ``phase``, ``drained`` (names of what
-        a run has drained for the node), ``programs`` (see `runtime.programs`).
+    :returns: dict with ``target`` (installed release, or None), ``package`` (that would bring it, or None), ``release`` (one or the
+        other; empty where there is neither), ``needs_update``, ``missing`` (Debian packages), ``blockers`` (dicts; none: fit),
+        ``problems`` (their sentences), ``units`` (one verdict each), ``disk_needed`` and ``disk_free`` (bytes), ``criu`` (version or
+        None), ``engine`` (that would be used, or None), ``engine_reasons`` (why no better one), ``outage_s`` (expected, or None),
+        ``notes`` (sentences that stop nothing), ``phase``, ``drained`` (names of what a run has drained for the
+        node), ``programs`` (see `runtime.programs`).
     :raises KupError: the arguments themselves are wrong.
     """
     _refuse_directory(images)
     running, target = node_kernels.running(), node_kernels.choose(selector)
     package = None if target else node_kernels.package(selector)
-    wanted = target or (package or "")[len("linux-image-") :]
+    wanted = target or node_kernels.in_package(package or "")
     record = records.load()
     needs_update = wanted != running or record["PHASE"] == "probation"
     judged = _judge_all([Unit(name) for name in full_names(unit_names)])
@@ -78,6 +79,7 @@ def examine(selector, unit_names, images, engine, disk_checkpoint, owner, *, fre
         "running": running,
         "target": target,
         "package": package,
+        "release": wanted,
         "needs_update": needs_update,
         "missing": missing,
         "blockers": [blocker.as_dict() for blocker in blockers],

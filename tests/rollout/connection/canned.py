@@ -111,6 +111,7 @@ class Node:
             "running": kernel,
             "target": NEW,
             "package": None,
+            "release": NEW,
             "phase": phase,
             "engine": "foam",
             "outage_s": 11.4,

@@ -1,12 +1,23 @@
 """The clients' own parsers, against bytes that the servers send."""
 
+import json
 import socket
 import struct
 
 import pytest
 
 from tests.applications import dns, http
-from tests.applications.software import mariadb, mosquitto, php_fpm, postfix, postgresql, rabbitmq, redis, slapd
+from tests.applications.software import (
+    mariadb,
+    mosquitto,
+    php_fpm,
+    postfix,
+    postgresql,
+    prometheus,
+    rabbitmq,
+    redis,
+    slapd,
+)
 from tests.applications.wire import Wire
 
 
@@ -187,3 +198,35 @@ def test_answers_of_a_mail_server(said):
     connection = postfix.Connection(wire)
     with pytest.raises(ValueError, match="503 no sender, expected 250"):
         connection.say(b"RCPT TO:<root@localhost>")
+
+
+def measured(*samples):
+    return {"result": [{"value": [9, sample]} for sample in samples]}
+
+
+def answers(*several):
+    bodies = [json.dumps({"status": "success", "data": data}).encode() for data in several]
+    return b"".join(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body) for body in bodies)
+
+
+STARTED = {"startTime": "2026-11-25T19:30:32Z"}
+
+
+@pytest.mark.parametrize(
+    ("now", "found"),
+    [(measured("7.5"), []), (measured(), ["its oldest sample is [], was ['7.5']"])],
+    ids=["kept", "lost"],
+)
+def test_the_oldest_measurement_is_waited_for_and_has_to_be_there_again(said, monkeypatch, now, found):
+    monkeypatch.setattr(prometheus.time, "sleep", lambda seconds: None)
+    wires = [said(answers(STARTED, measured(), measured("7.5"), STARTED, now)), said(answers(STARTED))]
+    client = prometheus.Client(lambda port: wires.pop(0))
+    client.before()
+    assert client.after() == found
+
+
+def test_a_database_without_measurements_cannot_be_tried(said, monkeypatch):
+    monkeypatch.setattr(prometheus, "_PATIENCE", -1)
+    client = prometheus.Client(lambda port: said(answers(STARTED, measured())))
+    with pytest.raises(ValueError, match="no measurement of itself"):
+        client.before()

@@ -1,5 +1,7 @@
 """Releases as Debian names them: which are meant, which flavour they have, which is newer."""
 
+import types
+
 import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils._boot import kernels
@@ -29,6 +31,21 @@ NAMES = [
 @pytest.mark.parametrize(("release", "flavour"), NAMES)
 def test_flavour(release, flavour):
     assert kernels.flavour(release) == flavour
+
+
+@pytest.mark.parametrize(
+    ("release", "kind"),
+    [
+        ("7.2.12+deb13-cloud-amd64", "+deb13-cloud-amd64"),
+        ("6.12.12+bpo-amd64", "+bpo-amd64"),
+        ("6.1.0-25-amd64", "-amd64"),
+        ("6.1.0-25-cloud-amd64", "-cloud-amd64"),
+        ("7.3~rc2-amd64", "-amd64"),
+        ("6.12.9", ""),
+    ],
+)
+def test_a_kind_has_no_numbers(release, kind):
+    assert kernels.kind(release) == kind
 
 
 @pytest.mark.parametrize(
@@ -105,3 +122,29 @@ def node(monkeypatch):
 )
 def test_the_newest_of_the_running_flavour_is_chosen(node, selector, release):
     assert kernels.choose(selector) == release
+
+
+@pytest.mark.parametrize(
+    ("names", "package"),
+    [
+        (["7.2.9+deb13-cloud-amd64", "7.2.12+deb13-cloud-amd64"], "linux-image-7.2.12+deb13-cloud-amd64"),
+        (
+            ["7.2.12+deb13-cloud-amd64", "7.2.13+deb13-rt-amd64", "7.3.1+deb13-cloud-amd64"],
+            "linux-image-7.2.12+deb13-cloud-amd64",
+        ),
+        (["7.2.12+deb13-cloud-amd64", "7.2.99+deb13-cloud-amd64"], "linux-image-7.2.12+deb13-cloud-amd64"),
+        (["cloud-amd64", "7.2.99+deb13-cloud-amd64"], None),
+    ],
+    ids=["newest", "flavour", "mentioned", "none"],
+)
+def test_a_package_brings_the_newest_release_that_there_is(node, monkeypatch, names, package):
+    def apt_cache(words):
+        if words[1] == "pkgnames":
+            return types.SimpleNamespace(stdout="".join(f"linux-image-{name}\n" for name in names))
+        # Only another package mentions this one.
+        return types.SimpleNamespace(stdout="Candidate: (none)" if "7.2.99" in words[2] else "Candidate: 1.0")
+
+    monkeypatch.setattr(kernels, "run", apt_cache)
+    monkeypatch.setattr(kernels.os.path, "exists", lambda path: True)
+    assert kernels.package("7.2") == package
+    assert package is None or f"linux-image-{kernels.in_package(package)}" == package

@@ -30,6 +30,9 @@ for word in sys.argv[1:]:
     elif kind == "map":
         with open(path, "r+b") as stream:
             kept.append(mmap.mmap(stream.fileno(), 4096))
+    elif kind == "unix":
+        kept.append(socket.socket(socket.AF_UNIX))
+        kept[-1].bind(path)
     elif kind == "tcp":
         kept.append(socket.create_server(("127.0.0.1", 0)))
     elif kind == "protocol":
@@ -303,8 +306,9 @@ def test_datagrams_to_systemd_go_on(start, monkeypatch, tmp_path, kind, listed, 
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="changes its root directory")
-def test_one_that_has_changed_its_root_directory_has_the_mounts_of_its_unit(start, monkeypatch, tmp_path):
-    """Servers of mail and files do that in child processes, with files and connections that were opened before."""
+@pytest.mark.parametrize("is_main", [False, True], ids=["child", "main"])
+def test_one_that_has_changed_its_root_directory_has_the_mounts_of_its_unit(start, monkeypatch, tmp_path, is_main):
+    """Servers of mail and files do that in child processes, others in the main one, with files and connections from before."""
     (tmp_path / "data").write_bytes(b"x")
     (tmp_path / "root").mkdir()
     path = f"{tmp_path}/log"
@@ -319,8 +323,17 @@ def test_one_that_has_changed_its_root_directory_has_the_mounts_of_its_unit(star
         here, there = (os.fstat(each.fileno()).st_ino for each in (client, log))
         rows = [UnixSocket("", here, there, socket.SOCK_DGRAM), UnixSocket(path, there, 0, socket.SOCK_DGRAM)]
         monkeypatch.setattr(seen.unix_sockets, "table", lambda: {each.inode: each for each in rows})
-        child.main = main.main
+        child.main = child.main if is_main else main.main
         assert found(child) == []
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="changes its root directory")
+def test_a_socket_below_a_root_directory_of_the_unit_is_not_found_by_its_name(start, monkeypatch, tmp_path):
+    """CRIU would restore it without one."""
+    unit = start(f"root:{tmp_path}", "unix:/its")
+    inode = next(int(target[8:-1]) for _number, target in unit.main.descriptors() if target.startswith("socket:["))
+    monkeypatch.setattr(seen.unix_sockets, "table", lambda: {inode: UnixSocket("/its", inode)})
+    assert [code for code, _object in found(unit)] == ["moved-unix-socket"]
 
 
 def test_both_ends_of_a_unix_socket_within_the_unit_are_fine(start, monkeypatch):

@@ -72,6 +72,14 @@ def test_a_unit_with_mounts_of_its_own_needs_those_of_the_node_below_them(unit):
     assert places(unit(["43"])) == ["/srv", "/srv/a b"]
 
 
+def test_a_process_that_has_changed_its_root_directory_has_the_mounts_of_its_unit(unit, monkeypatch):
+    one = unit(["40"], ["43"])
+    read = mountinfo.read_lines
+    # It sees those below its new root only.
+    monkeypatch.setattr(mountinfo, "read_lines", lambda path: [] if path.startswith("/proc/101/") else read(path))
+    assert places(one) == ["/srv", "/srv/a b"]
+
+
 def test_a_private_directory_needs_the_file_system_that_it_is_in(unit, monkeypatch):
     found = [Place("/tmp"), Place("/var/tmp", "/srv/a b/systemd-private-1/tmp"), Place("/x", "/var/lib/kup/x/tmp")]
     monkeypatch.setattr(mounts.private_places, "of", lambda unit: found)

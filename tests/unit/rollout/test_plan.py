@@ -30,7 +30,7 @@ def checked(tmp_path_factory):
     """A run in check mode, with a node of older package lists, one that is up to date and one that does not answer."""
     nodes = {
         "node1": {},
-        "node2": {"kup_preflight": {"answer": {"target": OLDER}}},
+        "node2": {"kup_preflight": {"answer": {"target": OLDER, "release": OLDER}}},
         "node3": {"state": {"kernel": NEW}},
         "node4": {"down": True},
     }
@@ -49,6 +49,7 @@ def test_a_check_ends_with_the_plan_of_all_nodes(checked):
         ("node3", "up_to_date", None),
         ("node4", "unreachable", None),
     ]
+    assert f"node1: would go from {OLD} to {NEW} with memcached.service" in checked.said
     assert "plan: 1 update, 1 up to date, 1 refused, 1 unreachable" in checked.said
     assert f"node1 1 {OLD} -> {NEW} foam 64 MiB 11 s memcached.service" in checked.said
 

@@ -291,7 +291,13 @@ def test_a_kernel_that_a_package_brings(fit):
     fit.target, fit.package = None, "linux-image-7.2.12"
     verdict = examine()
     assert codes(verdict) == []
-    assert (verdict["target"], verdict["package"]) == (None, "linux-image-7.2.12")
+    assert (verdict["target"], verdict["package"], verdict["release"]) == (None, "linux-image-7.2.12", "7.2.12")
+
+
+@pytest.mark.parametrize("target", ["7.2.12", None])
+def test_the_release_is_that_of_the_installed_kernel_or_none(fit, target):
+    fit.target = target
+    assert examine()["release"] == (target or "")
 
 
 @pytest.mark.parametrize(("choice", "stopped"), [("foam", True), ("criu", False)])

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Groups and NoNewPrivs of threads that are not what they were: credentials_test.py PROGRAM
+
+A restore is played: the process changes between record and comparison, or the record is changed.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = None
+# A thread that does at each line what the line says, and then says so.
+TARGET = """
+import ctypes, os, queue, struct, sys, threading
+libc = ctypes.CDLL(None, use_errno=True)
+orders, done = queue.Queue(), queue.Queue()
+
+def work():
+    done.put(threading.get_native_id())
+    while True:
+        words = orders.get()
+        if not words:
+            return done.put(0)
+        if words[0] == "groups":  # of this thread alone
+            numbers = [int(word) for word in words[1:]]
+            done.put(libc.syscall(116, len(numbers), struct.pack(f"{len(numbers)}I", *numbers)))
+        else:
+            done.put(libc.prctl(38, 1, 0, 0, 0))
+
+thread = threading.Thread(target=work)
+thread.start()
+print(done.get(), flush=True)
+for line in sys.stdin:
+    orders.put(line.split())
+    print(done.get(), flush=True)
+orders.put([])
+"""
+
+
+def run(*words):
+    return subprocess.run([PROGRAM, *words], capture_output=True, text=True, check=False)
+
+
+@unittest.skipUnless(os.getuid() == 0, "changes groups")
+class Credentials(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.path = f"{directory.name}/record"
+        self.target = subprocess.Popen(
+            ["/usr/bin/python3", "-c", TARGET],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            extra_groups=[24, 4],
+            text=True,
+        )
+        self.addCleanup(self.target.communicate)
+        self.pid, self.thread = self.target.pid, int(self.target.stdout.readline())
+        self.where = f"process {self.pid} thread {self.thread}"
+
+    def order(self, line):
+        self.target.stdin.write(f"{line}\n")
+        self.target.stdin.flush()
+        return self.target.stdout.readline().strip()
+
+    def record(self):
+        done = run("record", str(self.pid))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.write(done.stdout)
+        return [line for line in done.stdout.splitlines() if line.startswith("task ")]
+
+    def write(self, text):
+        with open(self.path, "w", encoding="ascii") as stream:
+            stream.write(text)
+
+    def compare(self):
+        done = run("put-right", self.path)
+        self.assertEqual(done.stderr, "")
+        self.assertEqual(done.returncode, 3 if done.stdout else 0)
+        return done.stdout.splitlines()
+
+    def test_every_thread_has_its_own(self):
+        self.assertEqual(self.order("privileges"), "0")
+        self.assertEqual(self.order("groups"), "0")
+        lines = self.record()
+        self.assertEqual(
+            sorted(lines), sorted([f"task {self.pid} {self.pid} 0 4,24", f"task {self.pid} {self.thread} 1 -"])
+        )
+        self.assertEqual(self.compare(), [])
+
+    def test_other_groups_are_told(self):
+        self.record()
+        for order, now in (("groups 4", "4"), ("groups", "-"), ("groups 24 5 4", "4,5,24")):
+            self.assertEqual(self.order(order), "0")
+            self.assertEqual(self.compare(), [f"{self.where}: its supplementary groups are {now}, were 4,24"])
+        self.assertEqual(self.order("groups 24 4"), "0")
+        self.assertEqual(self.compare(), [])
+
+    def test_rights_that_were_lost_or_have_come_are_told(self):
+        lines = self.record()
+        self.order("privileges")
+        self.assertEqual(self.compare(), [f"{self.where}: NoNewPrivs is 1, was 0"])
+        first = f"task {self.pid} {self.pid} 0"
+        text = "\n".join(["kup-fingerprint 1", *lines, ""])
+        self.write(text.replace(first, first[:-1] + "1"))
+        self.assertIn(f"process {self.pid} thread {self.pid}: NoNewPrivs is 0, was 1", self.compare())
+
+    def test_many_groups_are_one_word(self):
+        numbers = range(1, 60001)
+        self.assertEqual(self.order(f"groups {' '.join(map(str, numbers))}"), "0")
+        self.assertIn(f"task {self.pid} {self.thread} 0 {','.join(map(str, numbers))}", self.record())
+        self.assertEqual(self.compare(), [])
+
+    def test_a_thread_that_has_ended_is_missed_where_the_process_has_not_run(self):
+        line = f"task {self.pid} {self.thread} 0 4,24"
+        self.assertIn(line, self.record())
+        gone = line.replace(f" {self.thread} ", f" {2**22} ")  # above the highest number
+        self.write(f"kup-fingerprint 1\n{gone}\n")
+        self.assertEqual(self.compare(), [])
+        self.target.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.pid, os.WSTOPPED)
+        self.assertEqual(self.compare(), [f"process {self.pid} thread {2**22}: it is not there"])
+        self.target.send_signal(signal.SIGCONT)
+
+    def test_one_that_nobody_has_waited_for_is_not_recorded(self):
+        with subprocess.Popen(["true"]) as child:
+            os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+            self.assertEqual(run("record", str(child.pid)).stdout, "kup-fingerprint 1\n")
+            self.write(f"kup-fingerprint 1\ntask {child.pid} {child.pid} 0 4\n")
+            self.assertEqual(self.compare(), [])
+
+
+if __name__ == "__main__":
+    PROGRAM = sys.argv.pop(1)
+    unittest.main()
