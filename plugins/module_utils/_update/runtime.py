@@ -54,7 +54,8 @@ def install(wanted, dry=False):
     kept = {*wanted, *(f"{RUNTIME}/{name}" for name in PROGRAMS)} if wanted else set()
     stale = [path for path in _present() if path not in kept]
     if not dry:
-        for directory in {os.path.dirname(path) for path in changed}:
+        # The programs come by themselves, and find their directories.
+        for directory in {os.path.dirname(path) for path in (*changed, *kept)}:
             os.makedirs(directory, mode=0o755, exist_ok=True)
         for path in changed:
             write_file(path, wanted[path], _mode(wanted[path]))

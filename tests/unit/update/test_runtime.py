@@ -65,7 +65,7 @@ def test_files_and_folders_of_an_older_layout_are_removed(node):
 def test_the_programs_that_the_role_has_copied_stay(node):
     runtime.install(wanted())
     for name in PROGRAMS:
-        (node / name).touch()
+        (node / name).touch()  # in a directory that is there for it
     assert runtime.install(wanted()) == []
     assert installed(node) == {*LAYOUT, *PROGRAMS}
 
@@ -73,13 +73,14 @@ def test_the_programs_that_the_role_has_copied_stay(node):
 def test_an_installed_program_has_the_digest_of_its_content(node):
     runtime.install(wanted())
     assert runtime.programs() == dict.fromkeys(PROGRAMS, "")
-    program, other, link = (node / name for name in PROGRAMS)
+    program, other, link = (node / name for name in PROGRAMS[:3])
     program.write_bytes(b"program")
     program.chmod(0o755)
     other.write_bytes(b"program")
     other.chmod(0o775)
     link.symlink_to(program)
-    assert runtime.programs() == {program.name: hashlib.sha256(b"program").hexdigest(), other.name: "", link.name: ""}
+    digests = {program.name: hashlib.sha256(b"program").hexdigest(), other.name: "", link.name: ""}
+    assert runtime.programs() == dict.fromkeys(PROGRAMS, "") | digests
 
 
 def test_all_of_it_goes(node):
