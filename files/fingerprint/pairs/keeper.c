@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +18,9 @@
 #include "pairs/make.h"
 #include "pairs/pair.h"
 #include "pairs/stage.h"
+
+/* The same number on all architectures; the C libraries of older systems have no name for it. */
+#define NUMBER_OF_CLOSE_RANGE 436
 
 /* Two for each pair, and some for itself. */
 static void allow_descriptors(size_t pairs)
@@ -144,11 +149,14 @@ static int open_parent(const char *path, const char **name)
 int keeper_start(const char *directory, const char *file)
 {
 	const char *name;
-	CLEANUP_FD int place = open_parent(file, &name);
+	CLEANUP_FD int place = -1;
 	int ready[2];
 	pid_t child;
 	char byte;
 
+	/* What the caller has open, such as a lock, it must not hold as well. */
+	syscall(NUMBER_OF_CLOSE_RANGE, 3, UINT_MAX, 0);
+	place = open_parent(file, &name);
 	if (place < 0 || pipe2(ready, O_CLOEXEC))
 		return fail_errno("The directory of %s cannot be opened", file);
 	child = fork();

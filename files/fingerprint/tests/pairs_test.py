@@ -510,6 +510,23 @@ class Pairs(unittest.TestCase):
         self.assertEqual(self.run_program("end-pairs", self.keeper).returncode, 0)
         self.assertEqual(self.run_program("end-pairs", self.keeper).returncode, 0)
 
+    def test_keeper_holds_nothing_else(self):
+        self.take_both(*(both := self.connect()))
+        for one in both:
+            one.end()
+        reader, writer = os.pipe()
+        self.addCleanup(os.close, reader)
+        done = self.run_program("keep-pairs", f"{self.directory}/plan", self.keeper, pass_fds=[writer])
+        os.close(writer)
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(os.read(reader, 1), b"")
+        with open(self.keeper) as file:
+            pid = file.read().split()[3]
+        with open(f"/proc/{pid}/mountinfo") as file:
+            self.assertEqual([line.split()[4] for line in file], ["/"])
+        links = [os.readlink(f"/proc/{pid}/fd/{number}") for number in os.listdir(f"/proc/{pid}/fd")]
+        self.assertEqual([link for link in links if not link.startswith(("socket:", "/null", "/dev/null"))], [])
+
     def test_other_process_with_its_id(self):
         player = self.player()
         with open(self.keeper, "w") as file:
