@@ -4,12 +4,12 @@
 It runs in namespaces of its own, as root.
 """
 
+import contextlib
 import json
 import os
 import re
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import tempfile
@@ -58,7 +58,10 @@ class Tree:
         self.images = self.place / f"images-{name}"
         self.images.mkdir(mode=0o700)
         process = subprocess.Popen(
-            [sys.executable, "-c", PLAYER, name, place], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            [sys.executable, "-c", PLAYER, name, place],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         )
         self.process, self.pids = process, [process.pid]
 
@@ -85,10 +88,8 @@ class Tree:
         deadline = time.monotonic() + 20
         while any(os.path.exists(f"/proc/{pid}") for pid in self.pids):
             assert time.monotonic() < deadline
-            try:
+            with contextlib.suppress(ChildProcessError):
                 os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                pass
             time.sleep(0.01)
 
 
@@ -102,7 +103,9 @@ def checked(done, log=None):
 
 
 def run(*words, **options):
-    return subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False, timeout=120, **options)
+    return subprocess.run(
+        [str(word) for word in words], capture_output=True, text=True, check=False, timeout=120, **options
+    )
 
 
 def equal(found, wanted, what):
@@ -121,7 +124,7 @@ def main(program, plugins, *criu):
         Path("/proc/sys/kernel/ns_last_pid").write_text("20000")
         server, client = Tree("server", place), Tree("client", place)
         spelled = repr(path), repr(f"\0abstract-{os.getpid()}")
-        for number, (kind, name) in enumerate(zip((STREAM, SEQPACKET), spelled)):
+        for number, (kind, name) in enumerate(zip((STREAM, SEQPACKET), spelled, strict=True)):
             server.do(f"s.append(socket.socket(socket.AF_UNIX, {int(kind)}))")
             server.do(f"s[{number}].bind({name})")
             server.do(f"s[{number}].listen(9)")
@@ -146,7 +149,10 @@ def main(program, plugins, *criu):
         server.fork()
         client.fork()
         asked = "struct.unpack('iII', s[{}].getsockopt(1, 17, 12))"
-        noted = [server.do(asked.format(number)) for number in range(2, 7)], [client.do(asked.format(number)) for number in range(5)]
+        noted = (
+            [server.do(asked.format(number)) for number in range(2, 7)],
+            [client.do(asked.format(number)) for number in range(5)],
+        )
         equal([each[0] for each in noted[0]], [client.pids[0]] * 5, "the server's peer")
 
         begin = time.monotonic()
@@ -161,8 +167,12 @@ def main(program, plugins, *criu):
                 server.do("s[6].close()", worker=True)
         print(f"dumps: {time.monotonic() - begin:.2f} s")
         wanted = before[client][:5], before[server][2:6]
-        for one, inodes in zip((client, server), wanted):
-            equal(sorted(map(int, (one.images / "pairs").read_text().split())), sorted(inodes), f"what leads out of {one.name}")
+        for one, inodes in zip((client, server), wanted, strict=True):
+            equal(
+                sorted(map(int, (one.images / "pairs").read_text().split())),
+                sorted(inodes),
+                f"what leads out of {one.name}",
+            )
         text = ""
         for one in (client, server):
             text += f"unit {one.name}\n" + "".join(f"process {pid}\n" for pid in one.pids)
@@ -204,7 +214,11 @@ def main(program, plugins, *criu):
         connect(0)
         client.do("s[-1].send(b'new')")
         equal(server.do("s[-1].recv(9)"), "new", "a new connection")
-        equal(re.findall(r"^[^Z].*(criu|fingerprint)", run("ps", "-eo", "stat,comm").stdout, re.MULTILINE), [], "what still runs")
+        equal(
+            re.findall(r"^[^Z].*(criu|fingerprint)", run("ps", "-eo", "stat,comm").stdout, re.MULTILINE),
+            [],
+            "what still runs",
+        )
         # Once more: these sockets have come from the keeper.
         for one in (client, server):
             (one.images / "pairs").unlink()

@@ -92,7 +92,8 @@ char *lines_load(const char *path, size_t *size)
 	return loaded;
 }
 
-int lines_each(char *text, size_t size, const char *name, const char *head, int (*reader)(struct words *words, void *context), void *context)
+int lines_each(char *text, size_t size, const char *name, const char *head, int (*reader)(struct words *words, void *context),
+	       void *context)
 {
 	struct words words;
 	char *line = text, *end;

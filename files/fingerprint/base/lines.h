@@ -31,7 +31,11 @@ ssize_t value_read(const char *word, void *bytes, size_t max);
 
 /* Reads a whole file, with a NUL behind it. NULL after saying why not. */
 char *lines_load(const char *path, size_t *size);
-/* Calls `reader` with the words of each line behind the first, which is `head`. -1 after saying what is wrong, also if `reader` refuses a line. */
-int lines_each(char *text, size_t size, const char *name, const char *head, int (*reader)(struct words *words, void *context), void *context);
+/*
+ * Calls `reader` with the words of each line behind the first, which is `head`. -1 after saying what is wrong, also if `reader` refuses a
+ * line.
+ */
+int lines_each(char *text, size_t size, const char *name, const char *head, int (*reader)(struct words *words, void *context),
+	       void *context);
 
 #endif

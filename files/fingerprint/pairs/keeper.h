@@ -8,11 +8,11 @@
 #ifndef FINGERPRINT_KEEPER_H
 #define FINGERPRINT_KEEPER_H
 
-/* Makes the pairs of the directory, and returns when a process in the background holds them, and the file says which. -1 after saying why not. */
+/* Makes the pairs of the directory. Then a process in the background holds them, and the file says which. -1 after saying why not. */
 int keeper_start(const char *directory, const char *file);
 /* Runs the command, CRIU's, with the ends of the unit as descriptors to inherit. Returns only after saying why not. */
 int keeper_join(const char *file, const char *unit, char **command);
-/* Ends the process and removes the file; what nobody has taken is closed. -1 after saying why not; without a file there is nothing to do. */
+/* Ends the process, which closes what nobody has taken, and removes the file; if there is none, does nothing. -1 after saying why not. */
 int keeper_end(const char *file);
 
 #endif

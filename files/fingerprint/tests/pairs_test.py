@@ -143,7 +143,9 @@ class Pairs(unittest.TestCase):
         text = ""
         for name, players, inodes in units:
             text += f"unit {name}\n"
-            text += "".join(f"process {one.pid}\n" for one in players) + "".join(f"socket {inode}\n" for inode in inodes)
+            text += "".join(f"process {one.pid}\n" for one in players) + "".join(
+                f"socket {inode}\n" for inode in inodes
+            )
             for one in players:
                 one.stop()
         return self.run_program("take-pairs", f"{self.directory}/plan", input=text)
@@ -176,7 +178,8 @@ class Pairs(unittest.TestCase):
             "    else: assert word in ('restore', '--inherit-fd'), word\n"
         )
         process = subprocess.Popen(
-            [PROGRAM, "join-pairs", self.keeper, unit, sys.executable, "-c", program, "restore"], pass_fds=[far.fileno()]
+            [PROGRAM, "join-pairs", self.keeper, unit, sys.executable, "-c", program, "restore"],
+            pass_fds=[far.fileno()],
         )
         far.close()
         got = {}
@@ -343,7 +346,8 @@ class Pairs(unittest.TestCase):
         ends[0].close()
         creator = os.getpid()
         # This process has made it, and lives: a part of a unit it is here.
-        text = f"unit a.service\nprocess {one.pid}\nprocess {creator}\nsocket {inodes[0]}\nunit b.service\nprocess {other.pid}\nsocket {inodes[1]}\n"
+        text = f"unit a.service\nprocess {one.pid}\nprocess {creator}\nsocket {inodes[0]}\n"
+        text += f"unit b.service\nprocess {other.pid}\nsocket {inodes[1]}\n"
         one.do("s[0].send(b'x')")
         done = self.run_program("take-pairs", f"{self.directory}/plan", input=text)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
@@ -374,7 +378,8 @@ class Pairs(unittest.TestCase):
             server.do("s.append(s[0].accept()[0])")
         client.do("[each.send(b'%d' % number) for number, each in enumerate(s)]")
         theirs, ours = (
-            one.do(f"[os.fstat(each.fileno()).st_ino for each in s[{first}:]]") for one, first in ((client, 0), (server, 1))
+            one.do(f"[os.fstat(each.fileno()).st_ino for each in s[{first}:]]")
+            for one, first in ((client, 0), (server, 1))
         )
         done = self.take(("a.service", [server], ours), ("b.service", [client], theirs))
         self.assertEqual((done.returncode, done.stderr), (0, ""))
@@ -392,7 +397,7 @@ class Pairs(unittest.TestCase):
     def test_shared_end(self):
         server, client = self.connect()
         third = self.player()
-        third.do("__import__('ctypes').CDLL(None).syscall(438, os.pidfd_open(%d), 4, 0)" % client.pid)
+        third.do(f"__import__('ctypes').CDLL(None).syscall(438, os.pidfd_open({client.pid}), 4, 0)")
         inodes = server.inode(1), client.inode()
         done = self.take(
             ("a.service", [server], inodes[:1]), ("b.service", [client], inodes[1:]), ("c.service", [third], inodes[1:])
@@ -416,7 +421,10 @@ class Pairs(unittest.TestCase):
     def test_other_end_is_not_carried(self):
         server, client = self.connect()
         done = self.take(("a.service", [server], [server.inode(1)]))
-        self.refused(done, rf"A unix connection of a\.service \({self.path}, descriptor \d+ of process {server.pid}\) leads to a process")
+        self.refused(
+            done,
+            rf"A unix connection of a\.service \({self.path}, descriptor \d+ of process {server.pid}\) leads to a process",
+        )
         os.kill(client.pid, 0)
 
     def test_other_end_was_not_seen(self):
@@ -484,7 +492,15 @@ class Pairs(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout, os.listdir(f"{self.directory}/plan")), (0, "", []))
 
     def test_broken_list(self):
-        for text in ("socket 1\n", "unit a\nsocket 0\n", "unit a b\n", "unit a/b\n", "unit a\nprocess x\n", "unit a", "unit " + "a" * 400 + "\n"):
+        for text in (
+            "socket 1\n",
+            "unit a\nsocket 0\n",
+            "unit a b\n",
+            "unit a/b\n",
+            "unit a\nprocess x\n",
+            "unit a",
+            "unit " + "a" * 400 + "\n",
+        ):
             with self.subTest(text=text):
                 done = self.run_program("take-pairs", f"{self.directory}/plan", input=text)
                 self.refused(done, "of what is carried is not")
@@ -554,7 +570,14 @@ class Pairs(unittest.TestCase):
         for one in both:
             one.end()
         lines = text.splitlines(keepends=True)
-        for broken in ("", text[:-1], "".join(lines[:-2]), text.replace("pair 1", "pair 2"), text + "odd 1\n", text.replace("kup-pairs 1", "kup-pairs 2")):
+        for broken in (
+            "",
+            text[:-1],
+            "".join(lines[:-2]),
+            text.replace("pair 1", "pair 2"),
+            text + "odd 1\n",
+            text.replace("kup-pairs 1", "kup-pairs 2"),
+        ):
             with self.subTest(broken=broken):
                 with open(f"{self.directory}/plan/pairs", "w") as file:
                     file.write(broken)
