@@ -140,6 +140,8 @@ tools:
 		$(MAKE) -s -C files/$$program; \
 		cmp -s build/$$program/$$program files/$$program/$$program || install -m 755 build/$$program/$$program files/$$program/$$program; \
 	done
+	@$(MAKE) -s -C files/ends
+	@cmp -s build/ends/kup_pairs.so files/ends/kup_pairs.so || install -m 755 build/ends/kup_pairs.so files/ends/kup_pairs.so
 
 .PHONY: lab-tools
 lab-tools: tools

@@ -25,6 +25,7 @@ fi
 for program in paged environment fingerprint; do
     install -m 755 files/$program/$program build/package/files/$program/$program
 done
+install -m 755 files/ends/kup_pairs.so build/package/files/ends/kup_pairs.so
 ansible-galaxy collection build --force --output-path build build/package
 [ "${1:-}" != --build-only ] || exit 0
 
@@ -44,6 +45,7 @@ install_into "$work/built" "$built"
 for program in paged environment fingerprint; do
     test -x "$work/built/ansible_collections/kup/fleet/files/$program/$program"
 done
+test -x "$work/built/ansible_collections/kup/fleet/files/ends/kup_pairs.so"
 ansible-playbook --syntax-check "${arguments[@]}" kup.fleet.kup_update
 ansible-doc --list kup.fleet
 
@@ -66,6 +68,7 @@ ansible localhost --module-name kup.fleet.kup_programs
 for program in paged environment fingerprint; do
     test -x "$programs/$program/$program"
 done
+test -x "$programs/ends/kup_pairs.so"
 
 # Galaxy's own checks of a tarball, but for the linters, which `make lint` runs. They ask for an address of the repository, which
 # there is not yet.

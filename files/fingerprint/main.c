@@ -8,6 +8,8 @@
 
 #include "base/processes.h"
 #include "base/lines.h"
+#include "pairs/keeper.h"
+#include "pairs/take.h"
 #include "put_right.h"
 #include "sockets/record.h"
 #include "tasks/attributes.h"
@@ -18,7 +20,11 @@ static const char usage[] =
 	"  fingerprint record PID... >FILE    what can be observed of these processes, which stand still\n"
 	"  fingerprint put-right FILE         compare the restored processes, set what differs, and print what is left (exit code 3)\n"
 	"  fingerprint ask PID...             what only these processes can tell of themselves: lines THREAD NAME VALUE\n"
-	"  fingerprint set FILE               have them set what such lines say\n";
+	"  fingerprint set FILE               have them set what such lines say\n"
+	"  fingerprint take-pairs DIR <LIST   the unix connections between these units, whose processes stand still\n"
+	"  fingerprint keep-pairs DIR KEEPER  make them anew, and hold them in the background; KEEPER is written\n"
+	"  fingerprint join-pairs KEEPER UNIT COMMAND...  run criu(8) with the ends of the unit\n"
+	"  fingerprint end-pairs KEEPER       let go of what was not taken\n";
 
 static int record(char **pids, size_t count)
 {
@@ -56,19 +62,42 @@ static int put_right(const char *path)
 	return left ? EXIT_DIFFERENT : EXIT_OK;
 }
 
+static int take_pairs(const char *directory)
+{
+	int result = pairs_take(directory, stdin, stdout);
+
+	if (!result && (fflush(stdout) || ferror(stdout)))
+		result = fail_errno("The connections that were taken cannot be written");
+	return result;
+}
+
+/* Whether it is this command, with these many words behind it. */
+static bool is_command(int argc, char **argv, const char *name, int least, int most)
+{
+	return argc >= 2 && !strcmp(argv[1], name) && argc - 2 >= least && argc - 2 <= most;
+}
+
 int main(int argc, char **argv)
 {
 	static char buffer[1 << 20];
 
 	setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
-	if (argc >= 3 && !strcmp(argv[1], "record"))
+	if (is_command(argc, argv, "record", 1, INT_MAX))
 		return record(argv + 2, (size_t)argc - 2);
-	if (argc == 3 && !strcmp(argv[1], "put-right"))
+	if (is_command(argc, argv, "put-right", 1, 1))
 		return put_right(argv[2]);
-	if (argc >= 3 && !strcmp(argv[1], "ask"))
+	if (is_command(argc, argv, "ask", 1, INT_MAX))
 		return attributes_ask(argc - 2, argv + 2, stdout) ? EXIT_FAILED : EXIT_OK;
-	if (argc == 3 && !strcmp(argv[1], "set"))
+	if (is_command(argc, argv, "set", 1, 1))
 		return attributes_set(argv[2]) ? EXIT_FAILED : EXIT_OK;
+	if (is_command(argc, argv, "take-pairs", 1, 1))
+		return take_pairs(argv[2]) ? EXIT_FAILED : EXIT_OK;
+	if (is_command(argc, argv, "keep-pairs", 2, 2))
+		return keeper_start(argv[2], argv[3]) ? EXIT_FAILED : EXIT_OK;
+	if (is_command(argc, argv, "join-pairs", 3, INT_MAX))
+		return keeper_join(argv[2], argv[3], argv + 4) ? EXIT_FAILED : EXIT_OK;
+	if (is_command(argc, argv, "end-pairs", 1, 1))
+		return keeper_end(argv[2]) ? EXIT_FAILED : EXIT_OK;
 	fputs(usage, stderr);
 	return EXIT_USAGE;
 }

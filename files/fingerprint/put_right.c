@@ -28,7 +28,7 @@ struct fingerprint *fingerprint_parse(char *text, size_t size, const char *name)
 	struct fingerprint *found = take_more(NULL, 1, sizeof(*found));
 
 	memset(found, 0, sizeof(*found));
-	if (!lines_each(text, size, name, read_line, found))
+	if (!lines_each(text, size, name, LINES_HEAD, read_line, found))
 		return found;
 	fingerprint_free(found);
 	return NULL;

@@ -29,8 +29,10 @@ PANIC_LOG = STATE + "/panic.log"
 
 # Installed by the role kup_checkpoint: this library and the shell beside it.
 RUNTIME = "/usr/local/lib/kup"
+# CRIU's plug-in, in a directory of its own: CRIU loads all that are in one.
+PLUG_INS = RUNTIME + "/ends"
 # Programs for one architecture, which are there beside what `_update.runtime` installs.
-PROGRAMS = ("paged", "environment", "fingerprint")
+PROGRAMS = ("paged", "environment", "fingerprint", "ends/kup_pairs.so")
 UNIT_TEMPLATES = RUNTIME + "/units"
 GENERATOR = "/etc/systemd/system-generators/kup"
 

@@ -19,11 +19,15 @@ _TOOLS = ("make", "gcc")
 
 
 def paths(files):
-    """Where the programs are, each in the folder of its name, as its sources are: dict name → path.
+    """Where the programs are, each in the folder of its name, or that its name has, as its sources are: dict name → path.
 
     :param files: the folder files of the collection.
     """
-    return {name: f"{files}/{name}/{name}" for name in PROGRAMS}
+    return {name: f"{_folder(files, name)}/{os.path.basename(name)}" for name in PROGRAMS}
+
+
+def _folder(files, name):
+    return f"{files}/{name.partition('/')[0]}"
 
 
 def digests(files):
@@ -51,12 +55,13 @@ def _refuse(files, name):
     missing = [tool for tool in _TOOLS if not shutil.which(tool)]
     if missing:
         raise KupError(_sentence(files, name, f"this controller lacks {' and '.join(missing)} to build it"))
-    if not os.access(f"{files}/{name}", os.W_OK):
-        raise KupError(_sentence(files, name, f"{files}/{name} cannot be written to build it there"))
+    folder = _folder(files, name)
+    if not os.access(folder, os.W_OK):
+        raise KupError(_sentence(files, name, f"{folder} cannot be written to build it there"))
 
 
 def _build(files, name):
-    sources = f"{files}/{name}"
+    sources = _folder(files, name)
     with tempfile.TemporaryDirectory(dir=sources) as output:
         done = subprocess.run(
             ["make", "-C", sources, f"OUT={output}"],
@@ -68,7 +73,7 @@ def _build(files, name):
         if done.returncode:
             lines = done.stderr.strip().splitlines() or ["make said nothing"]
             raise KupError(_sentence(files, name, f"its build failed ({lines[0]})"))
-        os.replace(f"{output}/{name}", f"{sources}/{name}")
+        os.replace(f"{output}/{os.path.basename(name)}", paths(files)[name])
 
 
 def _sentence(files, name, reason):

@@ -36,7 +36,7 @@ def refused(cases, blockers):
     """Return ({name of a case that preflight refuses: its sentence}, sentences that concern the node or its engine)."""
     sentences, others = {}, []
     for blocker in blockers:
-        hit = [case for case in cases if blocker.get("unit") == case.unit]
+        hit = [case for case in cases if blocker.get("unit") in case.units]
         for case in hit:
             sentences.setdefault(case.name, []).append(blocker["sentence"])
         if not hit and not blocker.get("engine"):

@@ -41,6 +41,11 @@ class Outcome:
     knocks: dict = field(default_factory=dict)
 
 
+def all_units(cases):
+    """Return the units that are carried of the CASES."""
+    return [unit for case in cases for unit in case.units]
+
+
 class Updates:
     """Updates of one NODE, with an ENGINE; logs go to the directory OUT."""
 
@@ -103,7 +108,7 @@ class Carrier(Updates):
 
     def refusals(self, cases):
         """Return preflight's blockers for the CASES."""
-        return self.blockers([case.unit for case in cases])
+        return self.blockers(all_units(cases))
 
     def turn(self):
         """Let the next update lead to the other kernel."""
@@ -123,7 +128,7 @@ class Carrier(Updates):
             # One that cannot be restored must not keep the others from being judged.
             more["kup_on_unit_failure"] = "continue"
         with self._clients_outside(cases) as knocks:
-            said = self.back() if way == "fallback" else self.there([case.unit for case in cases], more)
+            said = self.back() if way == "fallback" else self.there(all_units(cases), more)
             # The panic may be still to come.
             for _number in range(40 if way == "panic" else 1):
                 if self._node.settle() != "probation":

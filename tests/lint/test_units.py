@@ -18,7 +18,7 @@ ALLOWED = {
 }
 RUNTIME = "/usr/local/lib/kup"
 # Programs that are installed there beside files/node.
-PROGRAMS = ("paged", "environment", "fingerprint")
+PROGRAMS = ("paged", "environment", "fingerprint")  # and CRIU's plug-in, which no unit names
 
 
 def release():

@@ -79,8 +79,8 @@ CASES = (
     Mutation(
         "files/node/boot/restore-unit",
         "CRIU finds programs of the unit's own view",
-        '\tPATH=/proc/1/root/usr/local/lib/kup/inside "$nsenter"',
-        '\t"$nsenter"',
+        " /usr/bin/env PATH=/proc/1/root/usr/local/lib/kup/inside",
+        "",
     ),
     Mutation(
         "files/environment/hold.c",

@@ -12,7 +12,7 @@ from pathlib import Path
 REPO = Path(__file__).resolve().parents[2]
 CONNECTIONS = Path(__file__).parent / "connection"
 # Built by make, and not looked into: the nodes do not run them.
-PROGRAMS = ("paged", "environment", "fingerprint")
+PROGRAMS = ("paged/paged", "environment/environment", "fingerprint/fingerprint", "ends/kup_pairs.so")
 _LIMIT = 300  # seconds; a run takes ten on an idle machine
 
 
@@ -119,8 +119,8 @@ def _link_collection(folder):
     for name in ("playbooks", "plugins", "roles", "meta", "galaxy.yml"):
         (fleet / name).symlink_to(REPO / name)
     for path in (REPO / "files").iterdir():
-        if path.name not in PROGRAMS:
+        if not any(name.startswith(f"{path.name}/") for name in PROGRAMS):
             (fleet / "files" / path.name).symlink_to(path)
     for name in PROGRAMS:
-        (fleet / "files" / name).mkdir()
-        (fleet / "files" / name / name).write_text("")
+        (fleet / "files" / name).parent.mkdir()
+        (fleet / "files" / name).write_text("")

@@ -69,11 +69,11 @@ char *lines_load(const char *path, size_t *size)
 	char *loaded;
 
 	if (fd < 0 || fstat(fd, &status)) {
-		fail("The fingerprint %s cannot be read: %s", path, strerror(errno));
+		fail("The file %s cannot be read: %s", path, strerror(errno));
 		return NULL;
 	}
 	if (!S_ISREG(status.st_mode) || (size_t)status.st_size > LINES_BYTES_MAX) {
-		fail("The fingerprint %s is no regular file of at most %zu bytes.", path, LINES_BYTES_MAX);
+		fail("The file %s is no regular file of at most %zu bytes.", path, LINES_BYTES_MAX);
 		return NULL;
 	}
 	text = take_more(NULL, (size_t)status.st_size + 1, 1);
@@ -81,7 +81,7 @@ char *lines_load(const char *path, size_t *size)
 		ssize_t got = read(fd, text + *size, (size_t)status.st_size - *size);
 
 		if (got <= 0) {
-			fail("The fingerprint %s cannot be read to its end.", path);
+			fail("The file %s cannot be read to its end.", path);
 			return NULL;
 		}
 		*size += (size_t)got;
@@ -92,7 +92,8 @@ char *lines_load(const char *path, size_t *size)
 	return loaded;
 }
 
-int lines_each(char *text, size_t size, const char *name, int (*reader)(struct words *words, void *context), void *context)
+int lines_each(char *text, size_t size, const char *name, const char *head, int (*reader)(struct words *words, void *context),
+	       void *context)
 {
 	struct words words;
 	char *line = text, *end;
@@ -100,14 +101,14 @@ int lines_each(char *text, size_t size, const char *name, int (*reader)(struct w
 
 	/* The last line ends as well: nothing is cut off. */
 	if (strlen(text) != size || !size || text[size - 1] != '\n')
-		return fail("The fingerprint %s does not end with a whole line.", name);
+		return fail("The file %s does not end with a whole line.", name);
 	for (; *line; line = end + 1) {
 		end = strchr(line, '\n');
 		*end = '\0';
 		number++;
 		if (number == 1) {
-			if (strcmp(line, LINES_HEAD))
-				return fail("The fingerprint %s does not begin with \"" LINES_HEAD "\".", name);
+			if (strcmp(line, head))
+				return fail("The file %s does not begin with \"%s\".", name, head);
 			continue;
 		}
 		if (words_split(line, &words) || reader(&words, context))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The file of a fingerprint: lines of words, for people as well. The first line names the format. Each other line begins with what it
+ * The files of this program: lines of words, for people as well. The first line names the format. Each other line begins with what it
  * tells of; every kind has its own reader. Values are numbers, or "x" and hexadecimal digits: nothing that an application has chosen
  * stands there as it is.
  */
@@ -39,7 +39,11 @@ ssize_t value_read(const char *word, void *bytes, size_t max);
 
 /* Reads a whole file, with a NUL behind it. NULL after saying why not. */
 char *lines_load(const char *path, size_t *size);
-/* Calls `reader` with the words of each line behind the head. -1 after saying what is wrong, also if `reader` refuses a line. */
-int lines_each(char *text, size_t size, const char *name, int (*reader)(struct words *words, void *context), void *context);
+/*
+ * Calls `reader` with the words of each line behind the first, which is `head`. -1 after saying what is wrong, also if `reader` refuses a
+ * line.
+ */
+int lines_each(char *text, size_t size, const char *name, const char *head, int (*reader)(struct words *words, void *context),
+	       void *context);
 
 #endif

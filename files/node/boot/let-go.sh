@@ -28,6 +28,7 @@ let_go() {
 	event restore-end
 	open_network
 	event open
+	end_pairs
 	forbid_nonlocal_bind
 	for other in $UNITS; do
 		[ "$other" = "$1" ] || weigh_unit "$other" 10000 || :

@@ -33,6 +33,7 @@ note_not_restored() {
 start_fresh() {
 	: >"$run/restore-done"
 	settle_trees
+	end_pairs
 	note_not_restored
 	advance failed "$1" "$DATA"
 	disarm

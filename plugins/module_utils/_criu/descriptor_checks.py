@@ -37,8 +37,32 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"
 def shared_pipe(descriptor, around):
     """A pipe is shared with a process outside the unit, such as a logger."""
     del around
-    if descriptor.holder and not descriptor.connection:
+    if descriptor.holder and not descriptor.connection and not descriptor.target.startswith("socket:"):
         yield descriptor.text, f"is shared with pid {descriptor.holder}", "log to the journal, not to a pipe"
+
+
+@check
+def shared_end(descriptor, around):
+    """One end of a unix connection to another carried unit is also held by a process outside of the unit."""
+    del around
+    if descriptor.holder and not descriptor.connection and descriptor.target.startswith("socket:"):
+        yield (
+            descriptor.text,
+            f"is one end of a connection to another unit, and is shared with pid {descriptor.holder}",
+            "end that connection for the update (a hook before the checkpoint can do it)",
+        )
+
+
+@check
+def made_by_another(descriptor, around):
+    """The other end of a connection to another carried unit was made by a process that is not carried, such as systemd (`X.socket`)."""
+    del around
+    if descriptor.maker:
+        yield (
+            descriptor.text,
+            f"is connected to a socket of another unit that was made by pid {descriptor.maker}, which is not carried (SO_PEERCRED)",
+            "let that unit make its socket by itself, without a .socket unit, or end the connection for the update",
+        )
 
 
 @check
@@ -59,13 +83,14 @@ def pidfd(descriptor, around):
 
 @check
 def connected_unix_socket(descriptor, around):
-    """A unix socket is connected to a process outside the unit, other than the journal, syslog or systemd's notifications."""
+    """A unix socket is connected to a process that is not carried, other than the journal, syslog or systemd's notifications."""
     del around
     if descriptor.peer and descriptor.peer != JOURNAL and not descriptor.stateless:
+        also = f"add {descriptor.peer_unit} to kup_units, " if descriptor.peer_unit else ""
         yield (
             f"descriptor {descriptor.number} (unix socket {descriptor.inode})",
             f"is connected to {descriptor.peer}",
-            "end that connection for the update (a hook before the checkpoint can do it) or let the unit log to stdout",
+            f"{also}end that connection for the update (a hook before the checkpoint can do it) or let the unit log to stdout",
         )
 
 
@@ -243,6 +268,8 @@ def unseen_file(descriptor, around):
 #: The first that applies to a descriptor tells.
 DESCRIPTOR_CHECKS = (
     shared_pipe,
+    shared_end,
+    made_by_another,
     anonymous_inode,
     pidfd,
     connected_unix_socket,

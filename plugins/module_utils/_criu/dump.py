@@ -44,7 +44,7 @@ class Dump:
         self._pipes = {name: os.open(f"{directory}/{name}", os.O_RDWR | os.O_NONBLOCK) for name in _PIPES}
         self._images = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
         self._listing = cleanup.before(directory)
-        with criu_program.of(unit) as program:
+        with criu_program.of(unit, findings.ends) as program:
             # By descriptor: the unit's own view may have the directory read-only, or not at all.
             command = criu_command.dump_command(unit.main_pid, f"/proc/self/fd/{self._images}", findings, program)
             self._process = subprocess.Popen(

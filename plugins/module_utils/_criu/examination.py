@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from .._blocker import about, all_of, first_of
 from .._files import read_lines
 from .._system import mountinfo, private_places, sysv
+from . import carried as travelling
 from . import connection_lock, ipc_checks, seen, segments, sessions, view
 from .checks import MAPPING_CHECKS, PROCESS_CHECKS, foreign_session, many_connections, scope_child
 from .command import numbers
@@ -22,6 +23,7 @@ from .descriptor_checks import DESCRIPTOR_CHECKS
 from .view_checks import VIEW_CHECKS
 
 _REMEMBERS = (4, 1)
+_ALONE = travelling.Carried()
 #: Codes of what the restore does not fail from: it is lost. On the way back nothing that the applications have must be lost for it.
 LOSSES = ("loopback-peer", "sysv-semaphores")
 
@@ -34,7 +36,8 @@ class Findings:
     (``file[mnt:inode]``) → path to open at restore; ``datagrams``: whether a socket sends datagrams to systemd, which is outside of
     the tree; ``sockets``: internet sockets; ``file_locks``: whether there are any; ``session``: its id where the main process does
     not lead it, else 0; ``segments``: whether System V shared memory is attached; ``lock``: CRIU's own lock of connections
-    (`connection_lock.method`); ``forgets``: whether this CRIU loses NoNewPrivileges= and PR_SET_THP_DISABLE (3.17.1 does, 4.1.1 does not).
+    (`connection_lock.method`); ``ends``: whether a unix connection may lead to another unit that travels along; ``forgets``: whether this
+    CRIU loses NoNewPrivileges= and PR_SET_THP_DISABLE (3.17.1 does, 4.1.1 does not).
     """
 
     blockers: list = field(default_factory=list)
@@ -46,16 +49,17 @@ class Findings:
     file_locks: bool = False
     segments: bool = False
     lock: str = connection_lock.OWN
+    ends: bool = False
     forgets: bool = False
 
 
-def examine(unit, carried=frozenset(), criu=""):
+def examine(unit, carried=_ALONE, criu=""):
     """Examine an active `Unit`; returns `Findings`.
 
-    :param carried: `seen.links` of all units that travel together.
+    :param carried: `carried.Carried`, all units that travel together.
     :param criu: `seen.version`.
     """
-    findings = Findings()
+    findings = Findings(ends=carried.several)
     places = private_places.of(unit) if unit.own_mounts else None
     if places is not None:
         findings.blockers += about(first_of(VIEW_CHECKS, view.look(unit)), unit=unit.name)

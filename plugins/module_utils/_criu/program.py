@@ -18,7 +18,7 @@ import struct
 
 from .._blocker import Blocked, about
 from .._errors import KupError
-from .._paths import RUNTIME
+from .._paths import PLUG_INS, RUNTIME
 from .._run import run
 from . import view, view_checks
 
@@ -40,10 +40,14 @@ class Program:
 
     ``words``: the first of its command line, ``options``: more words for after the verb, ``descriptors``: to be inherited,
     ``hook``: the action script, ``environment``: all variables.
+
+    :param plug_ins: the directory of its plug-ins; empty: CRIU's own.
     """
 
-    def __init__(self):
+    def __init__(self, plug_ins=""):
         self.words, self.options, self.descriptors = ["criu"], [], []
+        if plug_ins:
+            self.options += ["--libdir", plug_ins]
         self.hook = PROGRAMS["action-script"]
         self.environment = dict(os.environ, LANG="C")
 
@@ -64,7 +68,7 @@ class ProgramInside(Program):
     :raises KupError: a program is missing.
     """
 
-    def __init__(self, unit):
+    def __init__(self, unit, plug_ins=""):
         super().__init__()
         criu = _found("criu")
         if not os.path.exists(_KERNDAT):
@@ -81,7 +85,9 @@ class ProgramInside(Program):
             uts = f"{unit.main.path}/ns/uts"
             # CRIU leaves alone what it shares with the tree: systemd makes this namespace again, too (ProtectHostname=).
             host_name = [] if os.path.samefile(uts, "/proc/self/ns/uts") else [self._open(opened, uts, os.O_RDONLY)]
-            places = [self._open(opened, path, os.O_PATH) for path in (loader, library, criu, INSIDE)]
+            places = [
+                self._open(opened, path, os.O_PATH) for path in (loader, library, criu, INSIDE, plug_ins or INSIDE)
+            ]
             self._opened = opened.pop_all()
         there = [f"/proc/self/fd/{number}" for number in (namespace, *places)]
         self.words = [
@@ -90,7 +96,7 @@ class ProgramInside(Program):
             *(f"--uts=/proc/self/fd/{number}" for number in host_name),
         ]
         self.words += ["--", *_loaded(*there[1:4])]
-        self.options = _options(there[4])
+        self.options = _options(there[5])
         self.hook = from_inside(f"{INSIDE}/action-script")
         # The scripts' shell has no other word for where its library is.
         self.environment.update(PATH=from_inside(INSIDE), LD_LIBRARY_PATH=from_inside(library))
@@ -105,9 +111,13 @@ class ProgramInside(Program):
         self._opened.close()
 
 
-def of(unit):
-    """The `Program` for an active `Unit`; to be closed."""
-    return ProgramInside(unit) if unit.own_mounts else Program()
+def of(unit, ends=False):
+    """The `Program` for an active `Unit`; to be closed.
+
+    :param ends: whether it lets unix connections through that lead out of the unit, and notes them (`_update.pairs`).
+    """
+    plug_ins = PLUG_INS if ends else ""
+    return ProgramInside(unit, plug_ins) if unit.own_mounts else Program(plug_ins)
 
 
 def restore_inside():
@@ -115,6 +125,7 @@ def restore_inside():
     criu = _found("criu")
     loader = interpreter(criu)
     program = _loaded(*(from_inside(path) for path in (loader, libraries(loader), criu)))
+    # Its plug-ins are in a directory that has none.
     return [*program, "restore", *_options(from_inside(INSIDE))]
 
 
@@ -123,9 +134,8 @@ def _loaded(loader, library, criu):
     return [loader, "--inhibit-cache", "--argv0", "criu", "--library-path", library, criu]
 
 
-def _options(inside):
-    # Its plug-ins are in a directory that has none.
-    return ["--no-default-config", "--libdir", inside]
+def _options(plug_ins):
+    return ["--no-default-config", "--libdir", plug_ins]
 
 
 def scripts(template):

@@ -19,11 +19,17 @@ from .._files import each_line, read_lines, read_text
 from .._system import descriptors, memory_paths, mountinfo, private_places, processes, smaps, sysv, unix_sockets
 from .._system.sockets import Tables
 from . import command
+from .carried import links
 
 JOURNAL = "/run/systemd/journal/stdout"
 # Sockets for datagrams that systemd has open before any restore. Who reads from them remembers nothing of who has sent: syslog(3),
 # sd_journal_send(3), sd_notify(3). CRIU connects to them by their names.
 _STATELESS = ("/run/systemd/journal/dev-log", "/run/systemd/journal/socket", "/run/systemd/notify")
+
+#: Types of unix sockets with connections, whose ends are made anew where they lead to another unit (`_update.pairs`).
+CONNECTED = (socket.SOCK_STREAM, socket.SOCK_SEQPACKET)
+# Services that every boot needs early, and for itself.
+_OF_THE_NODE = ("systemd-", "dbus", "kup-")
 
 _NAMESPACES = ("pid", "net", "user")
 _ALL_NAMESPACES = (*_NAMESPACES, "mnt")
@@ -104,8 +110,10 @@ class Mapping:
 class Descriptor:
     """An open descriptor, and what was seen of its kind.
 
-    ``target``: of the link in /proc/PID/fd; ``holder``: pid outside of the unit that has the same pipe; ``inode`` and ``peer`` (path, or
-    words) of a unix socket that leads out of the unit; ``stateless``: it sends datagrams to systemd there; ``peer_user``: its user id,
+    ``target``: of the link in /proc/PID/fd; ``holder``: pid outside of the unit that has the same pipe, or the same end of a connection to
+    another carried unit; ``inode`` and ``peer`` (path, or words) of a unix socket that leads to what is not carried; ``peer_unit``: the
+    service there, where carrying it as well would do; ``maker``: pid of the process that is not carried and
+    made the other end of a connection to another carried unit; ``stateless``: it sends datagrams to systemd there; ``peer_user``: its user id,
     where it is in the unit and neither root nor of the same user; ``moved``: the name of one whose file has another name now, which it
     would not get again; ``kind`` of any other socket; ``connection``: both ends of one over the loopback to the process ``holder`` of no
     carried unit; of files: number of the ``device`` of a regular one (empty in a private place, whose files go along), ``external``: CRIU's
@@ -118,6 +126,8 @@ class Descriptor:
     holder: int = 0
     inode: int = 0
     peer: str = ""
+    peer_unit: str = ""
+    maker: int = 0
     stateless: bool = False
     kind: descriptors.Kind | None = None
     peer_user: int = 0
@@ -280,19 +290,13 @@ def _is_private(link, path, mounts):
     return path.startswith("/") and os.path.exists(link) and _is_lost(link, path, mounts)
 
 
-def links(units):
-    """Link texts of all sockets and pipes that processes of these `Unit`s hold: ``socket:[7]`` and so on."""
-    held = (target for unit in units for each in unit.processes for _number, target in each.descriptors())
-    return frozenset(target for target in held if target.endswith("]"))
-
-
 class Descriptors:
     """Looks at the descriptors of a unit's processes; connections and pipes are matched by the whole unit and node.
 
-    :param carried: `links` of all units that travel together.
+    :param carried: `carried.Carried`, all units that travel together.
     """
 
-    def __init__(self, unit, carried=frozenset()):
+    def __init__(self, unit, carried):
         self.tables = Tables()
         self._later = None
         self._unix = unix_sockets.table()
@@ -302,7 +306,8 @@ class Descriptors:
         self._view = f"{outlook}/root"
         self._mounts = {row.number for row in mountinfo.of(outlook)}
         self._inodes = links([unit])
-        self._carried = carried | self._inodes
+        self._carried = carried
+        self._links = carried.links | self._inodes
         self._elsewhere = _held_elsewhere(unit)
         self._asked = set()
 
@@ -352,10 +357,31 @@ class Descriptors:
             user = copies.peer_user(number) or 0
             same = user <= 0 or str(user) in one.status("Uid").split()
             return None if same else Descriptor(number, target, peer_user=user)
+        return self._leading_out(copies, number, target, unix)
+
+    def _leading_out(self, copies, number, target, unix):
+        """A `Descriptor` of a socket whose peer is not of this unit; None where that is no hindrance."""
+        holder = self._elsewhere.get(f"socket:[{unix.peer}]", 0)
+        if unix.type not in CONNECTED:
+            return self._outward(number, target, unix)
+        if f"socket:[{unix.peer}]" in self._links or (holder and self._carried.holds(holder)):
+            return self._end(copies, number, target)
+        # Otherwise the peer has closed it since it was listed.
+        return self._outward(number, target, unix, _service(holder)) if holder or _leads(unix) else None
+
+    def _outward(self, number, target, unix, service=""):
+        """A `Descriptor` of a socket that leads to what is not carried."""
         peer = self._unix.get(unix.peer)
         where = peer.path if peer is not None and peer.path else "a process outside the unit"
         stateless = peer is not None and peer.type == socket.SOCK_DGRAM and where in _STATELESS and self._is_seen(where)
-        return Descriptor(number, target, inode=unix.inode, peer=where, stateless=stateless)
+        return Descriptor(number, target, inode=unix.inode, peer=where, peer_unit=service, stateless=stateless)
+
+    def _end(self, copies, number, target):
+        """A `Descriptor` of one end of a connection to another carried unit, if it cannot be made anew; else None."""
+        shared, maker = self._elsewhere.get(target, 0), copies.peer_pid(number) or 0
+        if maker > 0 and os.path.exists(f"/proc/{maker}") and not self._carried.holds(maker):
+            return Descriptor(number, target, holder=shared, maker=maker)
+        return Descriptor(number, target, holder=shared) if shared else None
 
     def _is_seen(self, path):
         """Whether ``path`` leads to the node's own file in the unit's view, in which CRIU connects."""
@@ -365,7 +391,7 @@ class Descriptors:
         """Fields of a `Descriptor` of a connection that leads to a process of this node which stays behind."""
         other = f"socket:[{self.tables.other_end(one, found)}]" if found.connected else ""
         # The holder of one that was opened a moment ago may not be known yet; it counts if it lasts.
-        if other in ("", "socket:[0]") or other in self._carried or not self._lasts(one, found):
+        if other in ("", "socket:[0]") or other in self._links or not self._lasts(one, found):
             return {}
         ends = " to ".join(f"{address}:{port}" for address, port in (found.local, found.remote))
         return {"connection": ends, "holder": self._elsewhere.get(other, 0)}
@@ -376,6 +402,18 @@ class Descriptors:
             time.sleep(_MOMENT)
             self._later = Tables()
         return self._later.other_end(one, found) != 0
+
+
+def _leads(unix):
+    """Whether this `UnixSocket` is still connected to the same peer."""
+    now = unix_sockets.table().get(unix.inode)
+    return now is not None and now.peer == unix.peer
+
+
+def _service(pid):
+    """The service of a process, if it can be carried as any other; empty: none."""
+    name = processes.Process(pid).cgroup.rpartition("/")[2] if pid else ""
+    return name if name.endswith(".service") and not name.startswith(_OF_THE_NODE) else ""
 
 
 def _file(one, number, target, numbers, mounts):

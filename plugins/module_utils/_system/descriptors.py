@@ -63,6 +63,10 @@ class Copies:
         """Id of the user that made the other end of the unix socket behind ``number``; None as of `kind_of`."""
         return self._ask(number, _peer_user)
 
+    def peer_pid(self, number):
+        """Pid of the process that made the other end of the unix socket behind ``number``, or listened there; None as of `kind_of`."""
+        return self._ask(number, _peer_pid)
+
     def moved(self, number, path):
         """Whether the file of the bound unix socket behind ``number`` is still there, but by another name than that of the socket, which
         it would not get again. The fingerprint program gives it another one in the directory of the first, if CRIU can have that.
@@ -111,7 +115,15 @@ def _highest_group(found):
 
 
 def _peer_user(connection):
-    return struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1]
+    return _peer(connection)[1]
+
+
+def _peer_pid(connection):
+    return _peer(connection)[0]
+
+
+def _peer(connection):
+    return struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
 
 
 def _moved(bound, path, root):

@@ -113,6 +113,12 @@ class Process:
         return words[_STARTED] if len(words) > _STARTED else ""
 
     @property
+    def stopped(self):
+        """Whether none of its threads runs any more, because a tracer has stopped them or because they have ended."""
+        states = (_stat(f"{self.path}/task/{thread}")[:1] for thread in self.threads)
+        return all(state in (["t"], ["Z"], ["X"], []) for state in states)
+
+    @property
     def cgroup(self):
         """Path of the control group (version 2); empty where it has ended."""
         rows = read_lines(f"{self.path}/cgroup")

@@ -19,13 +19,14 @@ from .._errors import KupError
 _NETLINK_SOCK_DIAG, _SOCK_DIAG_BY_FAMILY = 4, 20
 _NLM_F_REQUEST, _NLM_F_DUMP = 0x1, 0x300
 _NLMSG_ERROR, _NLMSG_DONE = 2, 3
-_SHOW_NAME, _SHOW_PEER = 0x1, 0x4
-_ATTRIBUTE_NAME, _ATTRIBUTE_PEER = 0, 2
+_SHOW_NAME, _SHOW_PEER, _SHOW_ICONS = 0x1, 0x4, 0x8
+_ATTRIBUTE_NAME, _ATTRIBUTE_PEER, _ATTRIBUTE_ICONS = 0, 2, 3
 _ALL_STATES = 0xFFFFFFFF
+_LISTEN = 10  # include/net/tcp_states.h
 
 _HEADER = struct.Struct("=IHHII")  # struct nlmsghdr
 _REQUEST = struct.Struct("=BBHIIIII")  # struct unix_diag_req
-_MESSAGE = struct.Struct("=xBxxIII")  # struct unix_diag_msg
+_MESSAGE = struct.Struct("=xBBxIII")  # struct unix_diag_msg
 _ATTRIBUTE = struct.Struct("=HH")  # struct nlattr
 _NUMBER = struct.Struct("=I")
 
@@ -36,12 +37,15 @@ _PATIENCE = 10  # seconds
 
 @dataclass(frozen=True)
 class UnixSocket:
-    """``path`` (empty where unnamed, ``@name`` where abstract), ``inode``, ``peer`` (inode, 0: none), ``type`` (such as SOCK_DGRAM)."""
+    """``path`` (empty where unnamed, ``@name`` where abstract), ``inode``, ``peer`` (inode, 0: none), ``type`` (such as SOCK_DGRAM);
+    whether it is ``listening``, and the number of connections that are ``waiting`` for it to accept them."""
 
     path: str
     inode: int
     peer: int = 0
     type: int = socket.SOCK_STREAM
+    listening: bool = False
+    waiting: int = 0
 
 
 def table():
@@ -53,7 +57,7 @@ def table():
     try:
         with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG) as kernel:
             kernel.settimeout(_PATIENCE)
-            body = _REQUEST.pack(socket.AF_UNIX, 0, 0, _ALL_STATES, 0, _SHOW_NAME | _SHOW_PEER, 0, 0)
+            body = _REQUEST.pack(socket.AF_UNIX, 0, 0, _ALL_STATES, 0, _SHOW_NAME | _SHOW_PEER | _SHOW_ICONS, 0, 0)
             size = _HEADER.size + len(body)
             kernel.send(_HEADER.pack(size, _SOCK_DIAG_BY_FAMILY, _NLM_F_REQUEST | _NLM_F_DUMP, 1, 0) + body)
             more = True
@@ -95,7 +99,7 @@ def _messages(data):
 
 
 def _socket(body):
-    kind, inode, *_cookie = _MESSAGE.unpack_from(body)
+    kind, state, inode, *_cookie = _MESSAGE.unpack_from(body)
     attributes = dict(_attributes(body[_MESSAGE.size :]))
     peer = attributes.get(_ATTRIBUTE_PEER, b"")
     return UnixSocket(
@@ -103,6 +107,8 @@ def _socket(body):
         inode,
         _NUMBER.unpack(peer)[0] if len(peer) == _NUMBER.size else 0,
         kind,
+        state == _LISTEN,
+        len(attributes.get(_ATTRIBUTE_ICONS, b"")) // _NUMBER.size,
     )
 
 

@@ -28,6 +28,7 @@
     boot/N/private-UNIT/      the files that only the unit sees (`_environment.private_files`)
     boot/N/attributes-UNIT    what the unit's processes set of themselves after the restore (`_environment.attributes`)
     boot/N/ended-UNIT the unit was started anew on probation (`watch`)
+    boot/N/pairs/     unix connections between units, as the fingerprint program has taken them, and the names of these `units` (`pairs`)
     boot/N/ipc-UNIT   the unit's System V objects (`_environment.ipc`)
     boot/N/files-UNIT the files that the unit has open for writing or mapped, as they were (files/environment/identity.h)
     boot/N/network-lock.nft   the network lock

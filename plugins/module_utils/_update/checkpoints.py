@@ -10,6 +10,7 @@ import shutil
 import time
 
 from .._blocker import Blocked
+from .._criu import carried as travelling
 from .._criu import connection_lock, examination, seen
 from .._engines import registry
 from .._environment import attributes
@@ -17,7 +18,7 @@ from .._errors import KupError
 from .._files import make_directory
 from .._system import sockets as inet_sockets
 from .._system.units import Unit
-from . import network_lock
+from . import freeze_order, network_lock
 from . import record as records
 
 #: Seconds for one dump, or for pending memory. An application that needs longer is too large for its disk.
@@ -50,7 +51,8 @@ def examine(checkpoints, beside=()):
         unit = each.unit = Unit(each.unit.name)
         if not unit.active:
             raise KupError(f"{unit.name} is {unit.properties['ActiveState']}, expected active with a main process.")
-    carried, criu = seen.links([*(each.unit for each in checkpoints), *beside]), seen.version()
+    carried = travelling.of([*(each.unit for each in checkpoints), *beside])
+    criu = seen.version()
     for each in checkpoints:
         each.findings = examination.examine(each.unit, carried, criu)
         blockers = each.findings.blockers
@@ -97,10 +99,15 @@ def freeze(checkpoints, patience=PATIENCE):
     """
     sockets = [socket for each in checkpoints for socket in each.findings.sockets]
     cgroups = [each.unit.cgroup for each in checkpoints if each.findings.lock == connection_lock.NONE]
+    groups = freeze_order.groups(checkpoints)
     network_lock.apply(network_lock.ruleset(sockets, cgroups))
     _await_accepted(checkpoints)
-    for each in checkpoints:
-        each.freeze()
+    for number, group in enumerate(groups):
+        if number:
+            freeze_order.await_stopped(groups[number - 1])
+            freeze_order.await_accepted(group)
+        for each in group:
+            each.freeze()
     deadline = time.monotonic() + patience
     for each in checkpoints:
         each.wait_complete(deadline)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 
-from . import boot_plan, checkpoints, fingerprint, network_lock, undo
+from . import boot_plan, checkpoints, fingerprint, network_lock, pairs, undo
 
 
 class DiskCheckpoint:
@@ -48,6 +48,7 @@ class DiskCheckpoint:
             lasting = [each for each in sockets if not (each.protocol.startswith("tcp") and each.connected)]
             plan.complete(lasting, threads)
             plan.note_trees(self.checkpoints)
+            pairs.take(self.checkpoints, trees, plan.directory)
             fingerprint.record(trees, plan.directory)
         paused = round(time.monotonic() - began, 3)
         self.statistics = {

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from .._blocker import Blocked, about, all_of, first_of, sentences
 from .._boot import grub, kexec
 from .._boot import kernels as node_kernels
+from .._criu import carried as criu_carried
 from .._criu import command as criu_command
 from .._criu import examination
 from .._criu import seen as criu_seen
@@ -192,7 +193,7 @@ class _Judged:
 
 def judge_unit(name):
     """Verdict for one unit: movable or not, and each blocker."""
-    return _judge(Unit(name), frozenset(), criu_seen.version()).verdict
+    return _judge(Unit(name), criu_carried.Carried(), criu_seen.version()).verdict
 
 
 def _of_run_files(unit):
@@ -203,7 +204,7 @@ def _of_run_files(unit):
 
 
 def _judge_all(units):
-    carried, criu = criu_seen.links(units), criu_seen.version()
+    carried, criu = criu_carried.of(units), criu_seen.version()
     return [_judge(unit, carried, criu) for unit in units]
 
 

@@ -24,7 +24,7 @@ from .._files import make_directory, read_text, write_file
 from .._paths import REHEARSAL_IMAGES, REHEARSALS, STATE
 from .._system.processes import Process
 from .._system.units import Unit, full_names
-from . import checkpoints, checks, fingerprint, network_lock, timeline, undo, watchdogs
+from . import checkpoints, checks, fingerprint, network_lock, pairs, timeline, undo, watchdogs
 from . import record as records
 
 #: Verdicts: CRIU can dump the unit; it cannot; that is not known.
@@ -62,7 +62,7 @@ def _rehearse(unit, beside, limit, lacking):
     if reason:
         return _result(SKIPPED, f"The dump of {unit.name} is not rehearsed: {reason}.")
     try:
-        failure = _dump(checkpoint)
+        failure = _dump(checkpoint, beside)
     finally:
         shutil.rmtree(REHEARSAL_IMAGES, ignore_errors=True)
     _check_alive(checkpoint)
@@ -90,8 +90,8 @@ class _Failure:
     refused: bool
 
 
-def _dump(checkpoint):
-    """Dump the unit, and let it go on; returns a `_Failure`, or None."""
+def _dump(checkpoint, beside):
+    """Dump the unit, and let it go on; returns a `_Failure`, or None. Parameter ``beside``: the `Unit`s that travel with it."""
     complete = False
     with undo.Stack() as undos:
         # In the order of `switch`: the tree runs before packets flow and before its watchdog counts.
@@ -103,6 +103,7 @@ def _dump(checkpoint):
             checkpoints.start([checkpoint])
             checkpoints.freeze([checkpoint], checkpoint.limit)
             complete = True
+            pairs.refuse_strangers(checkpoint, beside)
             fingerprint.record(checkpoints.trees([checkpoint]), checkpoint.directory)
         except Blocked:
             raise

@@ -60,7 +60,7 @@ def install(wanted, packed=None, dry=False):
     stale = [path for path in _present() if path not in kept]
     contents = {f"{RUNTIME}/{name}": _unpack(name, text) for name, text in packed.items()}
     if not dry:
-        for directory in {os.path.dirname(path) for path in changed}:
+        for directory in {os.path.dirname(path) for path in (*changed, *contents)}:
             os.makedirs(directory, mode=0o755, exist_ok=True)
         for path in changed:
             write_file(path, wanted[path], _mode(wanted[path]))

@@ -29,6 +29,7 @@ from . import (
     leftovers,
     limits,
     network_lock,
+    pairs,
     timeline,
     undo,
     watchdogs,
@@ -136,6 +137,7 @@ class _Attempt:
         trees = checkpoints.trees(self._checkpoints)
         plan.complete(*checkpoints.frozen(trees))
         plan.note_trees(self._checkpoints)
+        pairs.take(self._checkpoints, trees, plan.directory)
         fingerprint.record(trees, plan.directory)
 
     def _describe(self, number):

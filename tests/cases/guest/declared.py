@@ -18,6 +18,7 @@ The docstring of such a file says in one line what the application has. Its othe
     program()   begins what the case is about; returns a function that returns what the application observes, a dict
     look()      what others on the node observe of it, a dict
     peer()      another program, which is not carried; its unit starts before
+    CARRIED     True: its peer's unit is carried as well
 
 A result is right if the same process answers, and everything that is observed equals what was observed before.
 """
@@ -34,7 +35,7 @@ THERE = "/usr/local/lib/kup-cases"
 DEFAULTS = {
     "SERVICE": "", "FILES": {}, "SETUP": "", "AFTER": "", "INSTANCE": "", "PACKAGES": (), "PROGRAM": "{command}",
     "WAYS": ("update", "fallback"), "MUST": {}, "REFUSAL": "", "UNSEEN": False, "FRESH": False, "ALONE": False, "FORBIDDEN": 0,
-    "look": dict, "peer": None,
+    "look": dict, "peer": None, "CARRIED": False,
 }  # fmt: skip
 
 
@@ -65,6 +66,11 @@ class Case:
     @property
     def peer_unit(self):
         return f"peer-{self.name}.service"
+
+    @property
+    def units(self):
+        """All that are carried."""
+        return [self.unit, self.peer_unit] if self.CARRIED else [self.unit]
 
     def command(self, role="program"):
         return f"/usr/bin/python3 -B {THERE}/run.py {self.name} {role}"

@@ -13,7 +13,8 @@ DEAF = {"answers": False, "same": False, "differences": ["nobody answers: refuse
 
 
 def case(name, **more):
-    return SimpleNamespace(name=name, unit=f"case-{name}.service", FRESH=False, FORBIDDEN=0, ALONE=False, **more)
+    unit = f"case-{name}.service"
+    return SimpleNamespace(name=name, unit=unit, units=[unit], FRESH=False, FORBIDDEN=0, ALONE=False, **more)
 
 
 ONE, TWO, THREE = case("one"), case("one-two"), case("three")

@@ -155,6 +155,45 @@ CASES = [
         Case(descriptor("pipe:[3]", holder=44), descriptor("pipe:[3]"), "descriptor 5 (pipe:[3])", "pid 44"),
     ),
     (
+        "shared-end",
+        Case(
+            descriptor("socket:[9]", holder=44),
+            descriptor("pipe:[3]", holder=44),
+            "descriptor 5 (socket:[9])",
+            "with pid 44",
+        ),
+    ),
+    (
+        "shared-end",
+        Case(
+            descriptor("socket:[9]", holder=44),
+            descriptor("socket:[9]", connection="::1:5 to ::1:6", holder=44),
+            "descriptor 5 (socket:[9])",
+        ),
+    ),
+    (
+        "shared-pipe",
+        Case(descriptor("pipe:[3]", holder=44), descriptor("socket:[9]", holder=44), "descriptor 5 (pipe:[3])"),
+    ),
+    (
+        "made-by-another",
+        Case(
+            descriptor("socket:[9]", maker=1),
+            descriptor("socket:[9]"),
+            "descriptor 5 (socket:[9])",
+            "made by pid 1, which",
+        ),
+    ),
+    (
+        "connected-unix-socket",
+        Case(
+            descriptor("socket:[9]", inode=9, peer="/run/a", peer_unit="a.service"),
+            descriptor("socket:[9]", inode=9, peer="/run/systemd/journal/stdout"),
+            "descriptor 5 (unix socket 9)",
+            "is connected to /run/a; add a.service to kup_units, end that",
+        ),
+    ),
+    (
         "anonymous-inode",
         Case(descriptor("anon_inode:bpf-map"), descriptor("anon_inode:[eventfd]"), "descriptor 5 (anon_inode:bpf-map)"),
     ),

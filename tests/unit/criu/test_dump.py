@@ -59,7 +59,7 @@ def start(done, monkeypatch, tmp_path):
         monkeypatch.setattr(
             dump.criu_command, "dump_command", lambda *arguments: ["sh", "-c", text, "criu", str(tmp_path / "images")]
         )
-        started.append(dump.Dump(Unit(done), None, str(tmp_path / "images"), words))
+        started.append(dump.Dump(Unit(done), types.SimpleNamespace(ends=False), str(tmp_path / "images"), words))
         return started[-1]
 
     yield start

@@ -13,7 +13,7 @@ import types
 
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils._criu import checks, examination, seen, segments, view
+from ansible_collections.kup.fleet.plugins.module_utils._criu import carried, checks, examination, seen, segments, view
 from ansible_collections.kup.fleet.plugins.module_utils._system import mountinfo, processes
 from ansible_collections.kup.fleet.plugins.module_utils._system.unix_sockets import UnixSocket
 
@@ -138,8 +138,8 @@ def test_a_pipe_to_what_the_unit_has_just_started_is_none_to_a_stranger(monkeypa
         os.close(writer)
 
 
-def found(unit):
-    return [(blocker.code, blocker.object) for blocker in examination.examine(unit).blockers]
+def found(unit, *together):
+    return [(blocker.code, blocker.object) for blocker in examination.examine(unit, *together).blockers]
 
 
 @pytest.mark.parametrize(("criu", "forgets"), [("3.17.1", True), ("4.1.1", False), ("4.2", False), ("", False)])
@@ -278,6 +278,100 @@ def test_the_other_end_of_a_unix_socket_is_seen(start, monkeypatch, peer, blocke
     assert [blocker.code for blocker in findings.blockers] == ["connected-unix-socket"] * blocked
     assert not blocked or f"is connected to {named};" in says[0]
     assert findings.journal == ({} if blocked else {number: here})
+
+
+def ends(monkeypatch, ours, theirs, kind=socket.SOCK_STREAM):
+    """List both sockets as the ends of one connection; returns the link to the second."""
+    here, there = (os.fstat(each.fileno()).st_ino for each in (theirs, ours))
+    rows = [UnixSocket("", here, there, kind), UnixSocket("/run/other", there, here, kind)]
+    monkeypatch.setattr(seen.unix_sockets, "table", lambda: {each.inode: each for each in rows})
+    return f"socket:[{there}]"
+
+
+@pytest.mark.parametrize(
+    ("kind", "codes"),
+    [
+        (socket.SOCK_STREAM, []),
+        (socket.SOCK_SEQPACKET, []),
+        (socket.SOCK_DGRAM, ["connected-unix-socket"]),
+    ],
+)
+def test_a_connection_to_another_carried_unit_lives_on(start, monkeypatch, kind, codes):
+    ours, theirs = socket.socketpair(type=kind)
+    with ours, theirs:
+        unit = start(pass_fds=[theirs.fileno()])
+        link = ends(monkeypatch, ours, theirs, kind)
+        theirs.close()
+        monkeypatch.setattr(seen.descriptors.Copies, "peer_pid", lambda self, number: 0)
+        together = carried.Carried(frozenset({link}), frozenset({"/a.service", "/b.service"}))
+        findings = examination.examine(unit, together)
+    assert [blocker.code for blocker in findings.blockers] == codes
+    assert findings.ends
+
+
+def test_one_that_was_opened_after_the_others_were_listed_lives_on(start, monkeypatch):
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        unit = start(pass_fds=[theirs.fileno()])
+        ends(monkeypatch, ours, theirs)
+        theirs.close()
+        group = processes.Process(os.getpid()).cgroup
+        assert found(unit, carried.Carried(cgroups=frozenset({"/b.service", group}))) == []
+
+
+def test_an_end_that_others_hold_as_well_is_seen(start, monkeypatch):
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        unit = start(pass_fds=[theirs.fileno()])
+        link = ends(monkeypatch, ours, theirs)
+        monkeypatch.setattr(seen.descriptors.Copies, "peer_pid", lambda self, number: 0)
+        blockers = examination.examine(unit, carried.Carried(frozenset({link}))).blockers
+    assert [blocker.code for blocker in blockers] == ["shared-end"]
+    assert f"is shared with pid {os.getpid()}" in blockers[0].sentence()
+
+
+@pytest.mark.parametrize(("maker", "blocked"), [(1, True), (0, False), (1 << 30, False)])
+def test_an_end_that_a_process_of_no_carried_unit_has_made_is_seen(start, monkeypatch, maker, blocked):
+    ours, theirs = socket.socketpair()
+    monkeypatch.setattr(seen.descriptors.Copies, "peer_pid", lambda self, number: maker)
+    with ours, theirs:
+        unit = start(pass_fds=[theirs.fileno()])
+        link = ends(monkeypatch, ours, theirs)
+        theirs.close()
+        blockers = examination.examine(unit, carried.Carried(frozenset({link}))).blockers
+    assert [blocker.code for blocker in blockers] == ["made-by-another"] * blocked
+
+
+def test_one_whose_peer_has_closed_it_meanwhile_is_none(start, monkeypatch):
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        unit = start(pass_fds=[theirs.fileno()])
+        ends(monkeypatch, ours, theirs)
+        listed = seen.unix_sockets.table()
+        tables = iter([listed, {}])
+        monkeypatch.setattr(seen.unix_sockets, "table", lambda: next(tables))
+        ours.close()
+        assert found(unit) == []
+
+
+@pytest.mark.parametrize(
+    ("cgroup", "service"),
+    [
+        ("/system.slice/db.service", "db.service"),
+        ("/init.scope", ""),
+        ("/system.slice/systemd-logind.service", ""),
+        ("/system.slice/dbus.service", ""),
+    ],
+)
+def test_the_service_at_the_other_end_is_named(start, monkeypatch, cgroup, service):
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        unit = start(pass_fds=[theirs.fileno()])
+        ends(monkeypatch, ours, theirs)
+        monkeypatch.setattr(processes.Process, "cgroup", property(lambda self: cgroup))
+        blockers = examination.examine(unit).blockers
+    (blocker,) = [each for each in blockers if each.code == "connected-unix-socket"]
+    assert ("add db.service to kup_units" in blocker.sentence()) is bool(service)
 
 
 @pytest.mark.parametrize(
@@ -538,7 +632,7 @@ def test_a_connection_to_a_process_that_stays_behind_is_seen(start, family):
             )
             # A unit that travels with it.
             inode = os.fstat(accepted.fileno()).st_ino
-            assert examination.examine(unit, frozenset({f"socket:[{inode}]"})).blockers == []
+            assert examination.examine(unit, carried.Carried(frozenset({f"socket:[{inode}]"}))).blockers == []
 
 
 def test_a_connection_of_a_moment_is_none(start, monkeypatch):

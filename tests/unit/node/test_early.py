@@ -143,6 +143,36 @@ def test_a_card_is_told_from_another_with_the_same_address_by_its_device(node):
     assert made.called("ip link") == ["ip link set dev eth1 name ens3"]
 
 
+def test_connections_between_units_are_made_anew(node):
+    made = early(node)
+    made.write_plan("pairs/units", f"{UNIT}\n{OTHER}\n")
+    made.fake("usr/local/lib/kup/fingerprint")
+    made.run("boot/early")
+    assert made.called("fingerprint") == [f"fingerprint keep-pairs {made.plan}/pairs {made.root}/run/kup/keeper"]
+    assert made.events() == ["user-space", "held", "pairs", "addressed"]
+    assert not made.marked(f"{UNIT}.lacks")
+
+
+def test_without_them_their_units_are_not_restored(node):
+    made = early(node)
+    made.write_plan("pairs/units", f"{OTHER}\n")
+    made.fake("usr/local/lib/kup/fingerprint", "echo 'Pid 7 is taken.' >&2; exit 1")
+    made.run("boot/early")
+    sentence = f"{OTHER} needs its connections to other units, which could not be made anew: Pid 7 is taken.\n"
+    assert made.read(f"run/kup/{OTHER}.lacks") == sentence
+    assert not made.marked(f"{UNIT}.lacks")
+    assert made.marked("early-done")
+
+
+def test_connections_that_are_kept_already_are_not_made_twice(node):
+    made = early(node)
+    made.write_plan("pairs/units", f"{UNIT}\n")
+    made.mark("keeper")
+    made.fake("usr/local/lib/kup/fingerprint")
+    made.run("boot/early")
+    assert not made.called("fingerprint")
+
+
 def test_the_folder_of_this_boot_is_for_root_only(node):
     made = early(node)
     (made.root / "run/kup").rmdir()

@@ -33,6 +33,26 @@ def test_the_last_unit_lets_packets_flow(node):
     assert (made.root / "run/kup/open").is_symlink()
 
 
+def test_a_unit_gets_its_ends_of_connections_and_the_last_one_ends_their_keeper(node):
+    made = restorable(node, units=TWO)
+    made.mark("keeper")
+    made.fake("usr/local/lib/kup/fingerprint", '[ "$1" = end-pairs ] || { shift 3; "$@" --inherit-fd; }')
+    made.run("boot/restore-unit", UNIT, "criu", "restore")
+    assert made.called("fingerprint") == [f"fingerprint join-pairs {made.root}/run/kup/keeper {UNIT} criu restore"]
+    assert made.called("criu") == ["criu restore --inherit-fd"]
+    made.run("boot/restore-unit", OTHER, "criu")
+    assert made.called("fingerprint")[-1] == f"fingerprint end-pairs {made.root}/run/kup/keeper"
+
+
+def test_a_unit_whose_ends_are_gone_is_not_restored(node):
+    made = restorable(node)
+    made.mark("keeper")
+    made.fake("usr/local/lib/kup/fingerprint", "exit 1")
+    made.run("boot/restore-unit", UNIT, "criu", code=1)
+    assert not made.called("criu")
+    assert not made.marked(f"{UNIT}.restored")
+
+
 def test_the_first_of_two_units_does_not(node):
     made = restorable(node, units=TWO)
     made.run("boot/restore-unit", UNIT, "criu")

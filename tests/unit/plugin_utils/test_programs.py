@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import hashlib
+import pathlib
 
 import pytest
 
@@ -18,25 +19,25 @@ RECIPE = "all:\n\t@echo program >$(OUT)/{}\n"
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    for name in _programs.PROGRAMS:
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "Makefile").write_text(RECIPE.format(name))
+    for path in map(pathlib.Path, _programs.paths(str(tmp_path)).values()):
+        path.parent.mkdir()
+        (path.parent / "Makefile").write_text(RECIPE.format(path.name))
     monkeypatch.setattr(_programs, "_TOOLS", ("make",))
     return tmp_path
 
 
 def test_they_are_built_once(files):
-    assert _programs.provide(str(files)) == ["paged", "environment", "fingerprint"]
-    for name, path in _programs.paths(str(files)).items():
-        with open(path) as stream:
-            assert stream.read() == "program\n"
-        assert sorted(entry.name for entry in (files / name).iterdir()) == sorted(["Makefile", name])
+    assert _programs.provide(str(files)) == ["paged", "environment", "fingerprint", "ends/kup_pairs.so"]
+    for path in map(pathlib.Path, _programs.paths(str(files)).values()):
+        assert path.read_text() == "program\n"
+        assert sorted(entry.name for entry in path.parent.iterdir()) == sorted(["Makefile", path.name])
+    assert (files / "ends/kup_pairs.so").exists()
     assert not _programs.provide(str(files))
 
 
 def test_only_what_is_missing_is_built(files):
     (files / "paged/paged").write_text("from the tarball")
-    assert _programs.provide(str(files)) == ["environment", "fingerprint"]
+    assert _programs.provide(str(files)) == ["environment", "fingerprint", "ends/kup_pairs.so"]
     assert (files / "paged/paged").read_text() == "from the tarball"
 
 

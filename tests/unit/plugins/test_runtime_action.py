@@ -1,5 +1,6 @@
 """What the action sends to a node: the programs that the node lacks or has otherwise, and no other."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -11,9 +12,9 @@ from ansible_collections.kup.fleet.plugins.module_utils._update import runtime
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    for name in PROGRAMS:
-        (tmp_path / "files" / name).mkdir(parents=True)
-        (tmp_path / "files" / name / name).write_bytes(name.encode())
+    for name, path in kup_runtime._programs.paths(str(tmp_path / "files")).items():
+        Path(path).parent.mkdir(parents=True)
+        Path(path).write_bytes(name.encode())
     for folder in ("plugins/module_utils", "files/node", "files/kmod", "files/stub"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "files/stub/table.h").write_text("table\n")
@@ -36,7 +37,7 @@ def test_a_node_gets_what_differs(files):
     installed = kup_runtime._programs.digests(str(files)) | {first: ""}
     assert arguments(installed=installed)["programs"] == {first: runtime.pack(first.encode())}
     for name in others:
-        (files / name / name).write_bytes(b"newer")
+        Path(kup_runtime._programs.paths(str(files))[name]).write_bytes(b"newer")
     assert set(arguments(installed=installed)["programs"]) == set(PROGRAMS)
 
 

@@ -34,9 +34,24 @@ def test_the_path_and_the_peer_of_a_socket(tmp_path, monkeypatch, name):
         client.connect(name)
         with listener.accept()[0] as server:
             table = unix_sockets.table()
-            assert table[inode(listener)] == unix_sockets.UnixSocket(name, inode(listener))
+            assert table[inode(listener)] == unix_sockets.UnixSocket(name, inode(listener), listening=True)
             assert table[inode(client)] == unix_sockets.UnixSocket("", inode(client), inode(server))
             assert table[inode(server)] == unix_sockets.UnixSocket(name, inode(server), inode(client))
+
+
+def test_connections_wait_until_they_are_accepted(tmp_path):
+    with (
+        socket.socket(socket.AF_UNIX) as listener,
+        socket.socket(socket.AF_UNIX) as one,
+        socket.socket(socket.AF_UNIX) as two,
+    ):
+        listener.bind(f"{tmp_path}/a")
+        listener.listen()
+        one.connect(f"{tmp_path}/a")
+        two.connect(f"{tmp_path}/a")
+        assert unix_sockets.table()[inode(listener)].waiting == 2
+        listener.accept()[0].close()
+        assert unix_sockets.table()[inode(listener)].waiting == 1
 
 
 def test_the_type_of_a_socket(tmp_path):
@@ -59,7 +74,7 @@ def test_more_sockets_than_one_answer_holds():
 
 def test_no_answer_of_the_kernel_breaks_the_parser():
     chance = random.Random(7)
-    body = unix_sockets._MESSAGE.pack(1, 42, 0, 0) + struct.pack("=HH", 9, 0) + b"\0a b\n\0\0\0"
+    body = unix_sockets._MESSAGE.pack(1, 7, 42, 0, 0) + struct.pack("=HH", 9, 0) + b"\0a b\n\0\0\0"
     right = unix_sockets._HEADER.pack(16 + len(body), 20, 0, 1, 0) + body
     assert unix_sockets.parse(right) == ([unix_sockets.UnixSocket("@a b\n", 42)], True)
     for _number in range(20000):

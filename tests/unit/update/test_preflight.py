@@ -88,7 +88,7 @@ def fit(monkeypatch):
     monkeypatch.setattr(
         preflight.examination, "examine", lambda unit, carried, criu: Findings(blockers=parts.found.get(unit.name, []))
     )
-    monkeypatch.setattr(preflight.criu_seen, "links", lambda units: frozenset())
+    monkeypatch.setattr(preflight.criu_carried, "of", lambda units: frozenset())
     monkeypatch.setattr(preflight.criu_seen, "version", lambda: parts.criu)
     monkeypatch.setattr(preflight.registry, "ENGINES", {"foam": parts.engine, "criu": parts.engine})
     monkeypatch.setattr(preflight.registry, "packages", lambda engine, kernels: parts.packages)

@@ -71,6 +71,11 @@ def stage(node, record, monkeypatch, tmp_path):
         (rehearsal, "Process", process),
         (rehearsal.dumps, "Rehearsal", Dump),
         (rehearsal.dumps, "lacking", lambda: found.lacking),
+        (
+            rehearsal.pairs,
+            "refuse_strangers",
+            lambda checkpoint, beside: node.note(f"look at ends, {len(beside)} units"),
+        ),
         (rehearsal.fingerprint, "lacking", lambda: found.programs),
         (rehearsal.criu_command, "version", lambda: found.criu),
         (rehearsal.timeline, "boot_id", lambda: found.identity.get("boot", "this boot")),

@@ -1,0 +1,80 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""In which order units are frozen that connect to each other by unix sockets.
+
+Who connects comes before who listens: a connection that waits for a listener which does not run any more cannot be carried.
+"""
+
+from __future__ import annotations
+
+import time
+
+from .._criu import seen
+from .._system import processes, unix_sockets
+
+# Seconds. CRIU gives up a tree that cannot be stopped by itself, and an application that serves accepts at once.
+_STOPPING, _ACCEPTING = 5, 0.5
+_PAUSE = 0.005
+
+
+def groups(checkpoints):
+    """Lists of checkpoints, to be frozen one list after the other."""
+    if len(checkpoints) < 2:
+        return [list(checkpoints)]
+    table = unix_sockets.table()
+    held = [_sockets(each.unit, table) for each in checkpoints]
+    ranks = _ranks(held)
+    return [[each for each, own in zip(checkpoints, ranks, strict=True) if own == rank] for rank in sorted(set(ranks))]
+
+
+def await_stopped(checkpoints):
+    """Wait until CRIU has stopped the trees of these checkpoints, which were told to freeze; for a while only."""
+    _wait(_STOPPING, lambda: all(process.stopped for each in checkpoints for process in _tree(each.unit)))
+
+
+def await_accepted(checkpoints):
+    """Wait until no connection waits for a listener of these checkpoints, which still run; for a moment only."""
+    listeners = {inode for each in checkpoints for inode in _inodes(each.unit)}
+    _wait(_ACCEPTING, lambda: not any(one.waiting for one in unix_sockets.table().values() if one.inode in listeners))
+
+
+def _wait(seconds, reached):
+    give_up = time.monotonic() + seconds
+    while not reached() and time.monotonic() < give_up:
+        time.sleep(_PAUSE)  # the application may need this very processor
+
+
+def _ranks(held):
+    """The rank of each unit, by the `UnixSocket`s that each holds: a list of numbers."""
+    listening = [{one.path for one in sockets if one.listening} for sockets in held]
+    owner = {one.inode: number for number, sockets in enumerate(held) for one in sockets}
+    # What was accepted has its listener's name.
+    before = {
+        (owner[one.peer], number)
+        for number, sockets in enumerate(held)
+        for one in sockets
+        if one.path in listening[number] and owner.get(one.peer, number) != number
+    }
+    # A unit that may be connected to, but is not at this moment, has listeners.
+    ranks = [int(bool(paths)) for paths in listening]
+    for _number in held:  # as often as the longest chain has units; a circle ends as well
+        for client, server in before:
+            ranks[server] = max(ranks[server], ranks[client] + 1)
+    return ranks
+
+
+def _sockets(unit, table):
+    inodes = _inodes(unit)
+    return [one for inode, one in table.items() if inode in inodes and one.type in seen.CONNECTED]
+
+
+def _inodes(unit):
+    targets = (target for process in _tree(unit) for _number, target in process.descriptors())
+    return {int(target[8:-1]) for target in targets if target.startswith("socket:[")}
+
+
+def _tree(unit):
+    """The processes of a unit, as they are now."""
+    return processes.in_cgroup(unit.cgroup)
