@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from ansible_collections.kup.fleet.plugins.modules.kup_budget import DOCUMENTATION
-from ansible_collections.kup.fleet.plugins.plugin_utils import _budget, _facts
+from ansible_collections.kup.fleet.plugins.plugin_utils import _budget, _domains, _facts
 from ansible_collections.kup.fleet.plugins.plugin_utils._controller import ControllerAction
 
 _LIMITS = {"max_failed": 0, "max_unreachable": 0, "batch_success": 1}
@@ -21,7 +21,8 @@ class ActionModule(ControllerAction):
             _budget.share(name, arguments[name], least)
         facts = _facts.of_hosts(self._task, arguments["hosts"], task_vars["hostvars"])
         limits = _budget.Limits(**{name: arguments[name] for name in _LIMITS})
-        budget = _budget.Budget(facts, arguments["lost"], arguments["batches"], limits)
+        domains = _domains.Domains(arguments["domains"], arguments["domain_parallel"], arguments["domain_order"])
+        budget = _budget.Budget(facts, arguments["lost"], arguments["batches"], limits, domains, arguments["waves"])
         node = arguments["node"]
         turn, why = budget.goes(node) if node else (False, budget.objection())
         return {

@@ -20,7 +20,8 @@ class ActionModule(ControllerAction):
 
     def work(self, arguments, task_vars):
         facts = _facts.of_hosts(self._task, arguments["hosts"], task_vars["hostvars"])
-        nodes = _outlook.rows(facts, arguments["lost"], arguments["batches"])
+        places = [arguments[name] for name in ("batches", "waves", "domains")]
+        nodes = _outlook.rows(facts, arguments["lost"], *places)
         run_id = arguments["run_id"]
         window = _maintenance.outlook(arguments["window"], arguments["zone"], time.time())
         control = _control.outlook(arguments["control"])

@@ -28,6 +28,26 @@ options:
     type: list
     elements: list
     default: []
+  waves:
+    description: Names of the nodes of each wave, as M(kup.fleet.kup_batches) returned them.
+    type: list
+    elements: list
+    default: []
+  domains:
+    description: By node, the failure domain that it is in, as M(kup.fleet.kup_plan) returned them. Empty is none.
+    type: dict
+    default: {}
+  domain_parallel:
+    description: How many nodes of a domain may be away at once, a number, or a percentage of its nodes rounded down, one at least.
+    type: raw
+    default: 1
+  domain_order:
+    description: Whether a domain is finished before the next one begins.
+    type: str
+    choices:
+      - any
+      - one_at_a_time
+    default: any
   max_failed:
     description: How many nodes may fail, a number, or a percentage of O(hosts) rounded down.
     type: raw

@@ -29,6 +29,15 @@ options:
     type: list
     elements: list
     required: true
+  waves:
+    description: The nodes of each wave, as M(kup.fleet.kup_batches) returns them.
+    type: list
+    elements: list
+    default: []
+  domains:
+    description: By node, the failure domain that it is in, as M(kup.fleet.kup_plan) returned them. Empty is none.
+    type: dict
+    default: {}
   directory:
     description: Directory for reports on the controller. It is made for its owner only if it does not exist.
     type: path
@@ -140,6 +149,14 @@ nodes:
     batch:
       description: The number of its batch, counted from 1. V(none) where it is in none.
       type: int
+      returned: always
+    wave:
+      description: The number of its wave in the rollout, counted from 1. V(none) where it is in none.
+      type: int
+      returned: always
+    domain:
+      description: Its failure domain, empty where nodes have none.
+      type: str
       returned: always
     kernel:
       description: Release of its kernel, empty if unknown.
