@@ -18,6 +18,7 @@ from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._system import units as systemd_units
 from ansible_collections.kup.fleet.plugins.module_utils._update import record as records
 from ansible_collections.kup.fleet.plugins.plugin_utils import (
+    _alerts,
     _budget,
     _control,
     _domains,
@@ -33,6 +34,7 @@ _NUMBERS = {
     "kup_rounds_max": 0,
     "kup_watch_interval": 0,
     "kup_window_cutoff": 0,
+    "kup_alerts_patience": 0,
     "kup_lock_ttl": 1,
     "kup_restore_timeout": 1,
     "kup_switch_timeout": 1,
@@ -50,6 +52,10 @@ ROLLOUT = (
     "kup_window_zone",
     "kup_window_cutoff",
     "kup_control",
+    "kup_alerts",
+    "kup_alerts_ignore",
+    "kup_alerts_match",
+    "kup_alerts_patience",
     "kup_lock",
     "kup_lock_ttl",
     "kup_report_dir",
@@ -354,6 +360,9 @@ _CHECKS = {
     "kup_window": _maintenance.parse,
     "kup_window_zone": _maintenance.zone,
     "kup_control": _control.check,
+    "kup_alerts": _alerts.check,
+    "kup_alerts_ignore": _alerts.check_ignore,
+    "kup_alerts_match": _alerts.check_match,
     "kup_lock": _lock_place.check,
     "kup_hooks": _hooks,
     "kup_drain": _drain.check,

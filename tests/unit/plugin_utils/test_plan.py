@@ -278,6 +278,26 @@ def test_an_unknown_order_of_domains_is_refused():
     assert refusal(kup_domain_order="all") == "node1: kup_domain_order is 'all', expected one of any, one_at_a_time."
 
 
+# Alerts.
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"kup_alerts": "prometheus:9090"}, "kup_alerts is 'prometheus:9090', expected an address such as"),
+        ({"kup_alerts": "https://me:secret@a"}, "kup_alerts has an account in its address"),
+        ({"kup_alerts_ignore": ["("]}, "kup_alerts_ignore has the element '(', expected a regular expression"),
+        ({"kup_alerts_match": "severity=critical"}, "kup_alerts_match is 'severity=critical', expected a dictionary."),
+        ({"kup_alerts_match": {"severity": 3}}, "kup_alerts_match.severity is 3, expected a regular expression"),
+        ({"kup_alerts_patience": -1}, "kup_alerts_patience is -1, expected a whole number of at least 0."),
+    ],
+)
+def test_alerts_are_checked(given, says):
+    said = refusal(**given)
+    assert said.startswith(f"node1: {says}")
+    assert "secret" not in said
+
+
 # Texts and empty fields, as a survey leaves them.
 
 
