@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from ansible_collections.kup.fleet.plugins.modules.kup_batches import DOCUMENTATION
-from ansible_collections.kup.fleet.plugins.plugin_utils import _budget, _domains, _facts, _plan
+from ansible_collections.kup.fleet.plugins.plugin_utils import _budget, _domains, _facts, _plan, _soak
 from ansible_collections.kup.fleet.plugins.plugin_utils._controller import ControllerAction
 
 
@@ -20,6 +20,10 @@ class ActionModule(ControllerAction):
         begun, batches = _budget.divide(
             facts, arguments["lost"], lambda nodes: _plan.batches(domains.sorted(nodes), arguments["sizes"])
         )
-        # What an earlier rollout has begun is away already, whatever its domain is.
-        waves = begun + [wave for batch in batches for wave in domains.waves(batch)]
+
+        def divide(batch):
+            # What an earlier rollout has begun is away already, whatever its domain is.
+            return [batch] if batch in begun else domains.waves(batch)
+
+        waves = _soak.waves(begun + batches, arguments["soak"], divide)
         return {"changed": False, "batches": begun + batches, "waves": waves, "lost": arguments["lost"]}

@@ -27,6 +27,15 @@ def _of_lock(directory, run_id, now):
     return _permit.State("stop", lost) if lost else _permit.GO
 
 
+def _of_soak(until, now):
+    if now >= until:
+        return _permit.GO
+    when = time.strftime("%H:%M:%S", time.localtime(until))
+    return _permit.State(
+        "wait", f"the nodes that were updated are to run until {when} before the next batch begins (kup_soak)"
+    )
+
+
 def _patience(arguments):
     place = arguments["alerts"]
     _alerts.check(place)
@@ -53,6 +62,7 @@ class ActionModule(ControllerAction):
                 _of_lock(arguments["lock"], arguments["run_id"], now),
                 _permit.State(_VERDICTS[answer.word], answer.reason),
                 _permit.State("stop", closed) if closed else _permit.GO,
+                _of_soak(arguments["soak_until"], now),
             ]
             if all(state == _permit.GO for state in states):
                 return [alerts.state(now)]

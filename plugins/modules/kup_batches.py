@@ -13,7 +13,8 @@ description:
   - Looks at the facts that the preparation of each node has left, on the controller. A node that runs the target, or could not be
     prepared, is in no batch.
   - Nodes whose update an earlier rollout has begun are a batch of their own, the first.
-  - A batch is divided into waves, so that no more nodes of a domain (O(domains)) are in one wave than may be away at once.
+  - A batch is divided into waves, so that no more nodes of a domain (O(domains)) are in one wave than may be away at once. With
+    O(soak), the first node of each batch but the first is a wave of its own.
 options:
   hosts:
     description: Names of all nodes of the rollout, in order.
@@ -45,6 +46,10 @@ options:
       - any
       - one_at_a_time
     default: any
+  soak:
+    description: Seconds that updated nodes run before the next batch begins.
+    type: int
+    default: 0
 attributes:
   check_mode:
     details: Nothing is ever changed.

@@ -62,6 +62,10 @@ options:
         One is the least.
     type: raw
     default: "50%"
+  soak:
+    description: Seconds that updated nodes run before the next batch begins.
+    type: int
+    default: 0
   node:
     description: The node whose turn it may be.
     type: str
@@ -97,6 +101,16 @@ reason:
   type: str
   returned: success
   sample: node1 failed, kup_max_failed allows 0
+soak_nodes:
+  description:
+    - Updated nodes that O(node) is to judge once more before its batch begins. Empty where that is not its business, or is done.
+  type: list
+  elements: str
+  returned: success
+soak_until:
+  description: When they are to be judged, in seconds since the epoch. V(0) where there are none.
+  type: float
+  returned: success
 failed_nodes:
   description: Nodes that failed, also those that were lost after they had been reached.
   type: list

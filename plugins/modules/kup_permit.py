@@ -76,6 +76,10 @@ options:
     description: Seconds that the node waits for O(alerts). Then it may not begin.
     type: int
     default: 900
+  soak_until:
+    description: The node waits until then, in seconds since the epoch, as M(kup.fleet.kup_budget) returned it.
+    type: float
+    default: 0.0
   lock:
     description:
       - Directory of the lock of the fleet, which is renewed. If it is not of the run O(run_id) any more, the node may not begin. While the

@@ -100,11 +100,12 @@ class Budget:
         self.unreachable = [node for node in bad if facts[node].get("__kup_unreached")]
         self.failed = [node for node in bad if node not in set(self.unreachable)] + self.lost
         self.committed = [node for node, about in facts.items() if committed(about)]
+        self.broken = [node for node, about in facts.items() if about.get("__kup_broke")]
         self.stopping = [node for node, about in facts.items() if about.get("__kup_stops")]
         self.out = [node for node, about in facts.items() if node in self.lost or out_of_service(about)]
         self._held = [about["__kup_held"] for about in facts.values() if about.get("__kup_held")]
 
-    def objection(self, node=None):
+    def objection(self, node=None, with_domain=True):
         """Why no further node may be switched: a sentence without its full stop, or empty.
 
         :param node: only what holds for this one: batches before its own, and its domain.
@@ -112,6 +113,8 @@ class Budget:
         limits, total = self._limits, len(self._facts)
         if self.stopping:
             return f"{_names(self.failed)} failed, on_failure of a service of {_names(self.stopping)} is stop"
+        if self.broken:
+            return f"{_names(self.broken)} failed in the soak after its update (kup_soak)"
         if len(self.failed) > at_most(limits.max_failed, total):
             return f"{_names(self.failed)} failed, kup_max_failed allows {limits.max_failed}"
         if len(self.unreachable) > at_most(limits.max_unreachable, total):
@@ -121,7 +124,8 @@ class Budget:
         if self._held:
             # Whoever comes later is left alone, too, even if it could begin by now: the rollout has stopped.
             return self._held[0]
-        return self._unsuccessful(self._before(node)) or self._out_of_domains([node] if node else self._waiting())
+        waiting = [node] if node else self._waiting()
+        return self._unsuccessful(self._before(node)) or self._out_of_domains(waiting if with_domain else [])
 
     def _waiting(self):
         return [node for node, about in self._facts.items() if to_update(about) and not committed(about)]

@@ -24,6 +24,7 @@ FAILED = {**fit(), "__kup_failed": True, "__kup_unreached": False}
 NOT_KEPT = {**FAILED, "kup_restore_kept": {"failed": True}}
 PARTIAL = {**COMMITTED, "__kup_failed": True}
 STOPS = {**FAILED, "__kup_stops": True}
+BROKE = {**COMMITTED, "__kup_failed": True, "__kup_broke": True}
 HELD = {**fit(), "__kup_held": "the window closes"}
 DOWN = {
     "__kup_failed": True,
@@ -87,6 +88,7 @@ def test_who_counts_as_what():
         ([DOWN, WAITS], {"max_unreachable": 1}, ""),
         ([DOWN, FAILED, WAITS], {"max_unreachable": 2}, "n2 failed, kup_max_failed allows 0"),
         ([STOPS, WAITS], {"max_failed": 5}, "n1 failed, on_failure of a service of n1 is stop"),
+        ([BROKE, WAITS], {"max_failed": 5}, "n1 failed in the soak after its update (kup_soak)"),
         ([HELD, WAITS], {}, "the window closes"),
         ([HELD, FAILED, WAITS], {}, "n2 failed, kup_max_failed allows 0"),
         ([FAILED] * 8, {}, "n1, n2, n3, n4, n5 and 3 more failed, kup_max_failed allows 0"),
