@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from ansible_collections.kup.fleet.plugins.modules.kup_batches import DOCUMENTATION
-from ansible_collections.kup.fleet.plugins.plugin_utils import _budget, _facts, _plan
+from ansible_collections.kup.fleet.plugins.plugin_utils import _budget, _domains, _facts, _plan, _soak
 from ansible_collections.kup.fleet.plugins.plugin_utils._controller import ControllerAction
 
 
@@ -16,5 +16,14 @@ class ActionModule(ControllerAction):
 
     def work(self, arguments, task_vars):
         facts = _facts.of_hosts(self._task, arguments["hosts"], task_vars["hostvars"])
-        batches = _budget.divide(facts, arguments["lost"], lambda nodes: _plan.batches(nodes, arguments["sizes"]))
-        return {"changed": False, "batches": batches, "lost": arguments["lost"]}
+        domains = _domains.Domains(arguments["domains"], arguments["domain_parallel"], arguments["domain_order"])
+        begun, batches = _budget.divide(
+            facts, arguments["lost"], lambda nodes: _plan.batches(domains.sorted(nodes), arguments["sizes"])
+        )
+
+        def divide(batch):
+            # What an earlier rollout has begun is away already, whatever its domain is.
+            return [batch] if batch in begun else domains.waves(batch)
+
+        waves = _soak.waves(begun + batches, arguments["soak"], divide)
+        return {"changed": False, "batches": begun + batches, "waves": waves, "lost": arguments["lost"]}

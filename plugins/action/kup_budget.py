@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from ansible_collections.kup.fleet.plugins.modules.kup_budget import DOCUMENTATION
-from ansible_collections.kup.fleet.plugins.plugin_utils import _budget, _facts
+from ansible_collections.kup.fleet.plugins.plugin_utils import _budget, _domains, _facts, _soak
 from ansible_collections.kup.fleet.plugins.plugin_utils._controller import ControllerAction
 
 _LIMITS = {"max_failed": 0, "max_unreachable": 0, "batch_success": 1}
@@ -21,13 +21,25 @@ class ActionModule(ControllerAction):
             _budget.share(name, arguments[name], least)
         facts = _facts.of_hosts(self._task, arguments["hosts"], task_vars["hostvars"])
         limits = _budget.Limits(**{name: arguments[name] for name in _LIMITS})
-        budget = _budget.Budget(facts, arguments["lost"], arguments["batches"], limits)
+        domains = _domains.Domains(arguments["domains"], arguments["domain_parallel"], arguments["domain_order"])
+        budget = _budget.Budget(facts, arguments["lost"], arguments["batches"], limits, domains, arguments["waves"])
         node = arguments["node"]
         turn, why = budget.goes(node) if node else (False, budget.objection())
+        soak = _soak.Soak()
+        if node and not _budget.under_way(facts[node]):
+            about = (node, facts, arguments["batches"], arguments["soak"])
+            # A node that its domain keeps waits, too: the others of its batch may begin after that.
+            soak = _soak.due(*about) if not budget.objection(node, with_domain=False) else soak
+            why = why or _soak.objection(*about)
+            turn = turn and not why
+        if not node:
+            why = why or _soak.unfinished(facts, arguments["batches"], arguments["soak"])
         return {
             "changed": False,
             "turn": turn,
             "reason": why,
+            "soak_nodes": list(soak.nodes),
+            "soak_until": soak.until,
             # Ansible itself understands the names without the ending.
             **{f"{name}_nodes": getattr(budget, name) for name in ("failed", "unreachable", "lost", "committed")},
         }

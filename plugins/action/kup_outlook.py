@@ -11,7 +11,14 @@ import time
 from ansible.utils.display import Display
 
 from ansible_collections.kup.fleet.plugins.modules.kup_outlook import DOCUMENTATION
-from ansible_collections.kup.fleet.plugins.plugin_utils import _control, _facts, _maintenance, _outlook, _report_files
+from ansible_collections.kup.fleet.plugins.plugin_utils import (
+    _alerts,
+    _control,
+    _facts,
+    _maintenance,
+    _outlook,
+    _report_files,
+)
 from ansible_collections.kup.fleet.plugins.plugin_utils._controller import ControllerAction
 
 
@@ -20,12 +27,15 @@ class ActionModule(ControllerAction):
 
     def work(self, arguments, task_vars):
         facts = _facts.of_hosts(self._task, arguments["hosts"], task_vars["hostvars"])
-        nodes = _outlook.rows(facts, arguments["lost"], arguments["batches"])
+        places = [arguments[name] for name in ("batches", "waves", "domains")]
+        nodes = _outlook.rows(facts, arguments["lost"], *places)
         run_id = arguments["run_id"]
         window = _maintenance.outlook(arguments["window"], arguments["zone"], time.time())
         control = _control.outlook(arguments["control"])
-        found = {"nodes": nodes, "window": window, "control": control}
+        wanted = _alerts.filtered(arguments["alerts_ignore"], arguments["alerts_match"])
+        alerts = _alerts.outlook(arguments["alerts"], wanted)
+        found = {"nodes": nodes, "window": window, "control": control, "alerts": alerts}
         path = _report_files.write_plan(arguments["directory"], run_id, {"run_id": run_id, **found})
-        lines = [*_outlook.table(nodes), _maintenance.line(window), _control.line(control)]
+        lines = [*_outlook.table(nodes), _maintenance.line(window), _control.line(control), _alerts.line(alerts)]
         Display().display("\n".join(filter(None, lines)))
         return {"changed": False, "path": path, **found}

@@ -12,7 +12,7 @@ from ansible.utils.display import Display
 
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.modules.kup_permit import DOCUMENTATION
-from ansible_collections.kup.fleet.plugins.plugin_utils import _control, _facts, _lock, _maintenance, _permit
+from ansible_collections.kup.fleet.plugins.plugin_utils import _alerts, _control, _facts, _lock, _maintenance, _permit
 from ansible_collections.kup.fleet.plugins.plugin_utils._controller import ControllerAction
 
 #: word of kup_control → verdict
@@ -27,6 +27,24 @@ def _of_lock(directory, run_id, now):
     return _permit.State("stop", lost) if lost else _permit.GO
 
 
+def _of_soak(until, now):
+    if now >= until:
+        return _permit.GO
+    when = time.strftime("%H:%M:%S", time.localtime(until))
+    return _permit.State(
+        "wait", f"the nodes that were updated are to run until {when} before the next batch begins (kup_soak)"
+    )
+
+
+def _patience(arguments):
+    place = arguments["alerts"]
+    _alerts.check(place)
+    wanted = _alerts.filtered(arguments["alerts_ignore"], arguments["alerts_match"])
+    return _alerts.Patience(
+        lambda: _alerts.ask(place, wanted) if place else _alerts.Answer(), arguments["alerts_patience"]
+    )
+
+
 class ActionModule(ControllerAction):
     documentation = DOCUMENTATION
 
@@ -35,15 +53,21 @@ class ActionModule(ControllerAction):
         need = _maintenance.needed(facts, bool(arguments["permits"]), arguments["cutoff"], arguments["estimate"])
         windows, zone = _maintenance.parse(arguments["window"]), _maintenance.zone(arguments["zone"])
         _control.check(arguments["control"])
+        alerts = _patience(arguments)
 
         def ask(now):
             closed = _maintenance.objection(windows, zone, need, now)
             answer = _control.ask(arguments["control"])
-            return [
+            states = [
                 _of_lock(arguments["lock"], arguments["run_id"], now),
                 _permit.State(_VERDICTS[answer.word], answer.reason),
                 _permit.State("stop", closed) if closed else _permit.GO,
+                _of_soak(arguments["soak_until"], now),
             ]
+            if all(state == _permit.GO for state in states):
+                return [alerts.state(now)]
+            alerts.rest()
+            return states
 
         def say(reason):
             Display().display(f"{arguments['node']} waits: {reason}.")

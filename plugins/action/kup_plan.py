@@ -47,6 +47,7 @@ class ActionModule(ControllerAction):
             "batches": _plan.batches(hosts, variables.of_rollout("kup_batches")),
             "run_id": f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(now))}-{secrets.token_hex(3)}",
             "started": round(now, 3),
+            "domains": variables.domains(),
             **_plan.shared(meant),
         }
 

@@ -13,6 +13,8 @@ description:
   - Looks at the facts that the preparation of each node has left, on the controller. A node that runs the target, or could not be
     prepared, is in no batch.
   - Nodes whose update an earlier rollout has begun are a batch of their own, the first.
+  - A batch is divided into waves, so that no more nodes of a domain (O(domains)) are in one wave than may be away at once. With
+    O(soak), the first node of each batch but the first is a wave of its own.
 options:
   hosts:
     description: Names of all nodes of the rollout, in order.
@@ -29,6 +31,25 @@ options:
     type: list
     elements: str
     required: true
+  domains:
+    description: By node, the failure domain that it is in, as M(kup.fleet.kup_plan) returned them. Empty is none.
+    type: dict
+    default: {}
+  domain_parallel:
+    description: How many nodes of a domain may be away at once, a number, or a percentage of its nodes rounded down, one at least.
+    type: raw
+    default: 1
+  domain_order:
+    description: Whether a domain is finished before the next one begins.
+    type: str
+    choices:
+      - any
+      - one_at_a_time
+    default: any
+  soak:
+    description: Seconds that updated nodes run before the next batch begins.
+    type: int
+    default: 0
 attributes:
   check_mode:
     details: Nothing is ever changed.
@@ -57,6 +78,15 @@ batches:
   sample:
     - [node2]
     - [node3, node4]
+waves:
+  description: The nodes of each wave, of all batches in order. Without O(domains), each batch is one wave.
+  type: list
+  elements: list
+  returned: success
+  sample:
+    - [node2]
+    - [node3]
+    - [node4]
 lost:
   description: As given.
   type: list

@@ -28,6 +28,26 @@ options:
     type: list
     elements: list
     default: []
+  waves:
+    description: Names of the nodes of each wave, as M(kup.fleet.kup_batches) returned them.
+    type: list
+    elements: list
+    default: []
+  domains:
+    description: By node, the failure domain that it is in, as M(kup.fleet.kup_plan) returned them. Empty is none.
+    type: dict
+    default: {}
+  domain_parallel:
+    description: How many nodes of a domain may be away at once, a number, or a percentage of its nodes rounded down, one at least.
+    type: raw
+    default: 1
+  domain_order:
+    description: Whether a domain is finished before the next one begins.
+    type: str
+    choices:
+      - any
+      - one_at_a_time
+    default: any
   max_failed:
     description: How many nodes may fail, a number, or a percentage of O(hosts) rounded down.
     type: raw
@@ -42,6 +62,10 @@ options:
         One is the least.
     type: raw
     default: "50%"
+  soak:
+    description: Seconds that updated nodes run before the next batch begins.
+    type: int
+    default: 0
   node:
     description: The node whose turn it may be.
     type: str
@@ -77,6 +101,16 @@ reason:
   type: str
   returned: success
   sample: node1 failed, kup_max_failed allows 0
+soak_nodes:
+  description:
+    - Updated nodes that O(node) is to judge once more before its batch begins. Empty where that is not its business, or is done.
+  type: list
+  elements: str
+  returned: success
+soak_until:
+  description: When they are to be judged, in seconds since the epoch. V(0) where there are none.
+  type: float
+  returned: success
 failed_nodes:
   description: Nodes that failed, also those that were lost after they had been reached.
   type: list

@@ -14,15 +14,20 @@ description:
     With them a node on probation judges itself (O(kup.fleet.kup_stage#module:watch_interval)).
   - After it (O(state=judge)), checks that units are active, ports answer, commands and URIs give what is expected, and
     that the numbers have not dropped. Fails with everything that is wrong.
+  - Some time after the commit (O(state=soak)), checks the same, and that neither the node nor a unit has started anew since.
   - All checks are made on the node itself.
 options:
   state:
-    description: Whether to keep the numbers for later or to judge.
+    description: Whether to keep the numbers for later, to judge, or to judge once more after the commit.
     type: str
     choices:
       - remember
       - judge
+      - soak
     default: judge
+  boot_id:
+    description: Identity of the boot in which the update was committed, for O(state=soak), as M(kup.fleet.kup_switch) returned it.
+    type: str
   units:
     description: Services that must be active with a main process in their own control group.
     type: list
@@ -187,21 +192,31 @@ def judge(wanted):
     return {"failures": failures, "numbers": numbers}
 
 
+def soak(wanted):
+    since = gate.soak(wanted["boot_id"], wanted["units"])
+    found = judge(wanted)
+    return {**found, "failures": since + found["failures"]}
+
+
 def main():
     module = AnsibleModule(
         argument_spec={
-            "state": {"type": "str", "choices": ["remember", "judge"], "default": "judge"},
+            "state": {"type": "str", "choices": ["remember", "judge", "soak"], "default": "judge"},
+            "boot_id": {"type": "str"},
             "units": {"type": "list", "elements": "str", "default": []},
             "ports": {"type": "list", "elements": "str", "default": []},
             "commands": {"type": "list", "elements": "dict", "default": [], "options": COMMANDS},
             "uris": {"type": "list", "elements": "dict", "default": [], "options": URIS},
             "numbers": {"type": "list", "elements": "dict", "default": [], "options": NUMBERS},
         },
+        required_if=[("state", "soak", ["boot_id"])],
         supports_check_mode=True,
     )
     try:
-        remembering = module.params["state"] == "remember"
-        result = remember(module.params, module.check_mode) if remembering else judge(module.params)
+        if module.params["state"] == "remember":
+            result = remember(module.params, module.check_mode)
+        else:
+            result = {"judge": judge, "soak": soak}[module.params["state"]](module.params)
     except KupError as error:
         module.fail_json(msg=str(error))
     if result["failures"]:

@@ -29,6 +29,15 @@ options:
     type: list
     elements: list
     required: true
+  waves:
+    description: The nodes of each wave, as M(kup.fleet.kup_batches) returns them.
+    type: list
+    elements: list
+    default: []
+  domains:
+    description: By node, the failure domain that it is in, as M(kup.fleet.kup_plan) returned them. Empty is none.
+    type: dict
+    default: {}
   directory:
     description: Directory for reports on the controller. It is made for its owner only if it does not exist.
     type: path
@@ -50,6 +59,21 @@ options:
     description: File or address that pauses the rollout, as M(kup.fleet.kup_permit) takes it.
     type: str
     default: ""
+  alerts:
+    description:
+      - Address of a Prometheus, or of what answers as one. Empty asks nobody.
+      - No more than 1 MiB is read, and no redirection is followed.
+    type: str
+    default: ""
+  alerts_ignore:
+    description: Regular expressions of whole names of alerts that do not count.
+    type: list
+    elements: str
+    default: []
+  alerts_match:
+    description: By label, a regular expression of its whole value. Alerts that do not fit all of them do not count.
+    type: dict
+    default: {}
 attributes:
   check_mode:
     details: The table is shown, and the file is written, because a plan is what check mode is for. No node is touched.
@@ -118,6 +142,24 @@ control:
       description: Where the word comes from, empty for V(go).
       type: str
       returned: always
+alerts:
+  description: What Prometheus says now.
+  type: dict
+  returned: success
+  contains:
+    place:
+      description: As given.
+      type: str
+      returned: always
+    firing:
+      description: Names of the alerts that are firing and count.
+      type: list
+      elements: str
+      returned: always
+    reason:
+      description: Why no node could begin, also where Prometheus cannot be asked. Empty if one could.
+      type: str
+      returned: always
 nodes:
   description: What would become of each node.
   type: list
@@ -140,6 +182,14 @@ nodes:
     batch:
       description: The number of its batch, counted from 1. V(none) where it is in none.
       type: int
+      returned: always
+    wave:
+      description: The number of its wave in the rollout, counted from 1. V(none) where it is in none.
+      type: int
+      returned: always
+    domain:
+      description: Its failure domain, empty where nodes have none.
+      type: str
       returned: always
     kernel:
       description: Release of its kernel, empty if unknown.

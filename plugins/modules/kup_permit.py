@@ -14,6 +14,7 @@ description:
     rollout have needed so far, by the facts that its tasks leave with them.
   - Asks a file or an address whether the rollout goes on (O(control)). While it says V(pause), the task waits. It ends when the word is
     another, or when the maintenance window has no room left for a node.
+  - Asks a Prometheus whether alerts are firing (O(alerts)).
 options:
   node:
     description: The node, for messages.
@@ -55,6 +56,30 @@ options:
       - No more than 64 bytes are read, and no redirection is followed. Empty asks nobody.
     type: str
     default: ""
+  alerts:
+    description:
+      - Address of a Prometheus, or of what answers as one. While an alert is firing, and while it cannot be asked, the node waits. Empty asks
+        nobody.
+      - No more than 1 MiB is read, and no redirection is followed.
+    type: str
+    default: ""
+  alerts_ignore:
+    description: Regular expressions of whole names of alerts that do not count.
+    type: list
+    elements: str
+    default: []
+  alerts_match:
+    description: By label, a regular expression of its whole value. Alerts that do not fit all of them do not count.
+    type: dict
+    default: {}
+  alerts_patience:
+    description: Seconds that the node waits for O(alerts). Then it may not begin.
+    type: int
+    default: 900
+  soak_until:
+    description: The node waits until then, in seconds since the epoch, as M(kup.fleet.kup_budget) returned it.
+    type: float
+    default: 0.0
   lock:
     description:
       - Directory of the lock of the fleet, which is renewed. If it is not of the run O(run_id) any more, the node may not begin. While the
@@ -81,6 +106,8 @@ EXAMPLES = r"""
     node: "{{ inventory_hostname }}"
     hosts: "{{ ansible_play_hosts_all }}"
     control: /run/kup/control
+    alerts: https://prometheus.example.net
+    alerts_ignore: [Watchdog]
     window:
       - Sat 02:00-04:30
     zone: Europe/Berlin

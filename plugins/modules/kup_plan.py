@@ -58,6 +58,14 @@ host_meant:
   description: The same by node, where nodes differ.
   type: dict
   returned: success
+domains:
+  description: By node, the failure domain that it is in. Empty where nodes have none.
+  type: dict
+  returned: success
+  sample:
+    node1: rack1
+    node2: rack1
+    node3: rack2
 run_id:
   description: A new id for this rollout. It begins with the time in UTC.
   type: str

@@ -16,6 +16,8 @@ from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 
 #: Phases of a node's record in which an update is half done; roles/kup/vars has the same.
 UNDER_WAY = ("switching", "probation", "returning")
+#: Results of a failed update (`_report.RESULTS`) with which a node is not what it was.
+_OUT = ("lost", "failed", "partial")
 _NAMES = 5  # nodes that a sentence names
 
 
@@ -72,34 +74,47 @@ def under_way(facts):
     return to_update(facts) and facts["kup_checkpoint_fit"].get("phase") in UNDER_WAY
 
 
+def out_of_service(facts):
+    """Whether a node with these facts has failed so that it does not serve: it is lost, has lost its state, or is still drained."""
+    settled = (facts.get("kup_restore_settled") or {}).get("result")
+    return bool(facts.get("__kup_lost") or settled in _OUT or facts.get("kup_drain_left"))
+
+
 class Budget:
     """The nodes of a rollout as they are now.
 
     :param facts: dict node → its facts, for all nodes in order.
     :param lost: nodes that Ansible has taken out of the play.
     :param batches: lists of nodes.
+    :param domains: the `_domains.Domains` of the nodes, with their ``waves``; None where they have none.
     """
 
-    def __init__(self, facts, lost, batches, limits):
+    def __init__(self, facts, lost, batches, limits, domains=None, waves=()):
         self._facts = facts
         self._limits = limits
         self._batches = batches
+        self._domains = domains
+        self._waves = waves
         bad = [node for node, about in facts.items() if about.get("__kup_failed")]
         self.lost = [node for node in facts if node in set(lost) - set(bad)]
         self.unreachable = [node for node in bad if facts[node].get("__kup_unreached")]
         self.failed = [node for node in bad if node not in set(self.unreachable)] + self.lost
         self.committed = [node for node, about in facts.items() if committed(about)]
+        self.broken = [node for node, about in facts.items() if about.get("__kup_broke")]
         self.stopping = [node for node, about in facts.items() if about.get("__kup_stops")]
+        self.out = [node for node, about in facts.items() if node in self.lost or out_of_service(about)]
         self._held = [about["__kup_held"] for about in facts.values() if about.get("__kup_held")]
 
-    def objection(self, node=None):
+    def objection(self, node=None, with_domain=True):
         """Why no further node may be switched: a sentence without its full stop, or empty.
 
-        :param node: only what holds for this one: batches before its own.
+        :param node: only what holds for this one: batches before its own, and its domain.
         """
         limits, total = self._limits, len(self._facts)
         if self.stopping:
             return f"{_names(self.failed)} failed, on_failure of a service of {_names(self.stopping)} is stop"
+        if self.broken:
+            return f"{_names(self.broken)} failed in the soak after its update (kup_soak)"
         if len(self.failed) > at_most(limits.max_failed, total):
             return f"{_names(self.failed)} failed, kup_max_failed allows {limits.max_failed}"
         if len(self.unreachable) > at_most(limits.max_unreachable, total):
@@ -109,7 +124,16 @@ class Budget:
         if self._held:
             # Whoever comes later is left alone, too, even if it could begin by now: the rollout has stopped.
             return self._held[0]
-        return self._unsuccessful(self._before(node))
+        waiting = [node] if node else self._waiting()
+        return self._unsuccessful(self._before(node)) or self._out_of_domains(waiting if with_domain else [])
+
+    def _waiting(self):
+        return [node for node, about in self._facts.items() if to_update(about) and not committed(about)]
+
+    def _out_of_domains(self, nodes):
+        if not self._domains:
+            return ""
+        return next(filter(None, (self._domains.objection(node, self.out, self._waves) for node in nodes)), "")
 
     def _before(self, node):
         """Batches that have to be over before ``node``; for None before the last."""
@@ -151,10 +175,12 @@ def divide(facts, lost, make):
 
     Nodes whose update an earlier rollout has begun come first, all at once: they wait for a commit.
 
+    :returns: (list of the batch of those, empty if there are none; list of the other batches).
+
     :param facts: dict node → its facts, for all nodes in order.
     :param lost: nodes that Ansible has taken out of the play.
     :param make: function that divides a list of nodes into a list of lists.
     """
     ready = [node for node, about in facts.items() if to_update(about) and node not in lost]
     begun = [node for node in ready if under_way(facts[node])]
-    return ([begun] if begun else []) + make([node for node in ready if node not in set(begun)])
+    return [begun] if begun else [], make([node for node in ready if node not in set(begun)])

@@ -6,20 +6,16 @@
 
 from __future__ import annotations
 
-import http.client
 import os
 from dataclasses import dataclass
 from urllib.error import HTTPError
-from urllib.parse import urlsplit
-
-from ansible.module_utils import urls
 
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.plugin_utils import _address
 
 WORDS = ("go", "pause", "abort")
 _MOST = 64  # bytes that are read
 _PATIENCE = 5  # seconds for an answer
-_LONGEST = 120  # characters of an error in a message
 _NOT_THERE = (404, 410)  # HTTP
 
 
@@ -36,8 +32,8 @@ def check(place):
 
     :raises KupError: it is none of these.
     """
-    if place.startswith(("http://", "https://")):
-        _check_address(place)
+    if _address.is_one(place):
+        _address.check("kup_control", place, "https://example.net/rollout")
     elif place and not (os.path.isabs(place) and os.path.isdir(os.path.dirname(place))):
         raise KupError(
             f"kup_control is {place!r}, expected the absolute path of a file in a directory that exists on the controller, "
@@ -45,28 +41,14 @@ def check(place):
         )
 
 
-def _check_address(place):
-    try:
-        parts = urlsplit(place)
-        is_good = bool(parts.hostname) and not any(char <= " " for char in place)
-        has_account = "@" in parts.netloc
-    except ValueError:
-        is_good = has_account = False
-    if has_account:
-        # The sentence does not have the value, in which there may be a password.
-        raise KupError("kup_control has an account in its address, expected one without; put it into ~/.netrc.")
-    if not is_good:
-        raise KupError(f"kup_control is {place!r}, expected an address such as 'https://example.net/rollout'.")
-
-
 def ask(place):
     """The `Answer` of a file or address; ``go`` where there is none. What cannot be read or understood is ``pause``."""
     if not place:
         return Answer("go")
     try:
-        text = _of_address(place) if place.startswith(("http://", "https://")) else _of_file(place)
-    except (OSError, ValueError, http.client.HTTPException, urls.ConnectionError) as error:
-        why = " ".join(str(error).split())[:_LONGEST]
+        text = _of_address(place) if _address.is_one(place) else _of_file(place)
+    except _address.ERRORS as error:
+        why = _address.shortened(error)
         return Answer("pause", f"{_named(place)} cannot be read ({why}), which counts as pause")
     if text is None:
         return Answer("go")
@@ -107,8 +89,7 @@ def _of_file(path):
 
 def _of_address(place):
     try:
-        with urls.open_url(place, timeout=_PATIENCE, follow_redirects="none", decompress=False) as answer:
-            return answer.read(_MOST)
+        return _address.read(place, _MOST, _PATIENCE)
     except HTTPError as error:
         error.close()
         if error.code in _NOT_THERE:

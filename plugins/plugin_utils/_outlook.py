@@ -18,31 +18,43 @@ VERDICTS = {
 }
 _MIB = 1 << 20
 _HEADINGS = ("node", "batch", "kernel -> target", "engine", "memory", "outage", "services, or what stands in the way")
+_OF_DOMAIN = ("wave", "domain")  # columns after the batch, where nodes have domains
 
 
-def rows(facts, lost, batches):
+def rows(facts, lost, batches, waves=(), domains=None):
     """A dict for each node, in order.
 
-    ``name``, ``verdict`` (of `VERDICTS`), ``batch`` (counted from 1; None), ``kernel`` and ``target`` (releases, empty if unknown), ``engine``,
-    ``units`` (names), ``memory_bytes`` (resident, of the units), ``outage_s`` (expected seconds; None), ``blockers`` (dicts, as
-    M(kup_preflight) returns them), ``reason``.
+    ``name``, ``verdict`` (of `VERDICTS`), ``batch`` and ``wave`` (counted from 1; None), ``domain`` (empty if there are none), ``kernel`` and
+    ``target`` (releases, empty if unknown), ``engine``, ``units`` (names), ``memory_bytes`` (resident, of the units), ``outage_s`` (expected
+    seconds; None), ``blockers`` (dicts, as M(kup_preflight) returns them), ``reason``.
 
     :param facts: dict node → its facts, for all nodes in order.
     :param lost: nodes that Ansible has taken out of the play.
-    :param batches: lists of nodes.
+    :param batches: lists of nodes; ``waves``: the same.
+    :param domains: dict node → name of its domain.
     """
-    places = {node: number for number, batch in enumerate(batches, 1) for node in batch}
-    gone = set(lost)
-    return [_row(node, about, node in gone, places.get(node)) for node, about in facts.items()]
+    batch_of, wave_of, gone = _numbers(batches), _numbers(waves), set(lost)
+    return [
+        {
+            **_row(node, about, node in gone),
+            "batch": batch_of.get(node),
+            "wave": wave_of.get(node),
+            "domain": (domains or {}).get(node, ""),
+        }
+        for node, about in facts.items()
+    ]
 
 
-def _row(node, about, is_lost, batch):
+def _numbers(groups):
+    return {node: number for number, group in enumerate(groups, 1) for node in group}
+
+
+def _row(node, about, is_lost):
     fit = about.get("kup_checkpoint_fit") or {}
     units = fit.get("units") or []
     return {
         "name": node,
         "verdict": _verdict(about, is_lost),
-        "batch": batch,
         "kernel": fit.get("running") or "",
         "target": fit.get("release") or "",
         "engine": fit.get("engine") or "",
@@ -68,10 +80,17 @@ def table(found):
     """The `rows` as lines."""
     count = {verdict: sum(row["verdict"] == verdict for row in found) for verdict in VERDICTS}
     said = ", ".join(f"{number} {verdict.replace('_', ' ')}" for verdict, number in count.items() if number)
-    return [*_report.columns([_HEADINGS, *(_cells(row) for row in found)]), f"plan: {said}"]
+    with_domains = any(row["domain"] for row in found)
+    headings = (*_HEADINGS[:2], *_OF_DOMAIN, *_HEADINGS[2:]) if with_domains else _HEADINGS
+    cells = [_cells(row, _of_domain(row) if with_domains else ()) for row in found]
+    return [*_report.columns([headings, *cells]), f"plan: {said}"]
 
 
-def _cells(row):
+def _of_domain(row):
+    return str(row["wave"] or "-"), row["domain"]
+
+
+def _cells(row, of_domain):
     is_good = row["verdict"] in ("update", "resume")
     kernels = [row["kernel"] or "?", *([row["target"] or "?"] if is_good else [])]
     last = (
@@ -82,6 +101,7 @@ def _cells(row):
     return (
         row["name"],
         str(row["batch"] or "-"),
+        *of_domain,
         " -> ".join(kernels) if row["kernel"] else "",
         row["engine"] if is_good else "",
         f"{-(-row['memory_bytes'] // _MIB)} MiB" if is_good else "",

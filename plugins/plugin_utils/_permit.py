@@ -60,4 +60,4 @@ def wait(ask, clock, sleep, say):
 def _whole(stops, told):
     if not stops:
         return ""
-    return f"{stops[0]}; the node had waited, because {told}" if told else stops[0]
+    return f"{stops[0]}; the node had waited, because {told}" if told and told not in stops[0] else stops[0]

@@ -18,8 +18,10 @@ from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._system import units as systemd_units
 from ansible_collections.kup.fleet.plugins.module_utils._update import record as records
 from ansible_collections.kup.fleet.plugins.plugin_utils import (
+    _alerts,
     _budget,
     _control,
+    _domains,
     _drain,
     _lock_place,
     _maintenance,
@@ -31,7 +33,9 @@ _NUMBERS = {
     "kup_freeze_max": 0,
     "kup_rounds_max": 0,
     "kup_watch_interval": 0,
+    "kup_soak": 0,
     "kup_window_cutoff": 0,
+    "kup_alerts_patience": 0,
     "kup_lock_ttl": 1,
     "kup_restore_timeout": 1,
     "kup_switch_timeout": 1,
@@ -43,10 +47,17 @@ ROLLOUT = (
     "kup_batch_success",
     "kup_max_failed",
     "kup_max_unreachable",
+    "kup_soak",
+    "kup_domain_parallel",
+    "kup_domain_order",
     "kup_window",
     "kup_window_zone",
     "kup_window_cutoff",
     "kup_control",
+    "kup_alerts",
+    "kup_alerts_ignore",
+    "kup_alerts_match",
+    "kup_alerts_patience",
     "kup_lock",
     "kup_lock_ttl",
     "kup_report_dir",
@@ -72,6 +83,7 @@ class Variables:
         self._defaults = defaults
         self._wrong = {}  # sentence → hosts
         self._rollout = {}  # name → (value, host) of the first host
+        self._domains = {}  # host → kup_domain
         # Hosts of a group share one object: it is looked at once.
         self._seen = {}
 
@@ -94,6 +106,7 @@ class Variables:
             # Anything else is as good as its type: modules convert it by themselves.
             if (value is None or isinstance(value, str)) and result != value:
                 meant[name] = result
+        self._domains[host] = checked.get("kup_domain", "")
         sentence = _short_lived(checked)
         if sentence:
             self.refuse(host, sentence)
@@ -110,6 +123,13 @@ class Variables:
 
     def check(self):
         """:raises KupError: something is wrong; each sentence begins with the host that it is about."""
+        # A host is not said to be without a domain whose domain is wrong.
+        wrong = {
+            host for sentence, hosts in self._wrong.items() if sentence.startswith("kup_domain ") for host in hosts
+        }
+        names = {host: name for host, name in self._domains.items() if host not in wrong}
+        for host, sentence in _domains.of_hosts(names)[1].items():
+            self.refuse(host, sentence)
         if self._wrong:
             sentences = [f"{_hosts(hosts)}: {sentence}" for sentence, hosts in self._wrong.items()]
             more = len(sentences) - _MOST
@@ -120,6 +140,10 @@ class Variables:
     def of_rollout(self, name):
         """The value of a variable in `ROLLOUT`, after `check`."""
         return self._rollout[name][0]
+
+    def domains(self):
+        """Dict host → its domain, empty where there are none, after `check`."""
+        return _domains.of_hosts(self._domains)[0]
 
     def _look(self, name, value):
         """(value as its type, None), or (None, what is wrong: a sentence)."""
@@ -333,12 +357,17 @@ _CHECKS = {
     "kup_batch_success": lambda value: _budget.share("kup_batch_success", value, 1),
     "kup_max_failed": lambda value: _budget.share("kup_max_failed", value, 0),
     "kup_max_unreachable": lambda value: _budget.share("kup_max_unreachable", value, 0),
+    "kup_domain": _domains.check,
+    "kup_domain_parallel": lambda value: _budget.share("kup_domain_parallel", value, 1),
     "kup_window": _maintenance.parse,
     "kup_window_zone": _maintenance.zone,
     "kup_control": _control.check,
+    "kup_alerts": _alerts.check,
+    "kup_alerts_ignore": _alerts.check_ignore,
+    "kup_alerts_match": _alerts.check_match,
     "kup_lock": _lock_place.check,
     "kup_hooks": _hooks,
     "kup_drain": _drain.check,
 }
 #: Their checks see the value as it was given, and say more than its type.
-_OWN_TYPE = ("kup_kernel",)
+_OWN_TYPE = ("kup_kernel", "kup_domain")

@@ -21,7 +21,7 @@ from .._files import make_directory, read_text, write_file
 from .._paths import NUMBERS, RUN, STATE
 from .._run import run
 from .._system.units import Unit
-from . import fingerprint, record
+from . import fingerprint, record, timeline
 
 _ANSWER_LIMIT = 1 << 20
 
@@ -42,6 +42,18 @@ def judge(units, ports, commands, uris, numbers):
     failures += [text for uri in uris for text in _uri(uri)]
     more, compared = _numbers(numbers)
     return failures + more, compared
+
+
+def soak(boot_id, units):
+    """What has happened to a node since its update was committed in the boot ``boot_id``: list of failures, a sentence each."""
+    now = timeline.boot_id()
+    if now != boot_id:
+        return [f"The node has restarted since its update: its boot is {now}, expected {boot_id}."]
+    return [
+        f"{unit.name} has ended since its update and was started anew."
+        for unit in map(Unit, units)
+        if unit.properties["NRestarts"] != "0"
+    ]
 
 
 def remember(found):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
-from ansible_collections.kup.fleet.plugins.plugin_utils import _budget, _plan
+from ansible_collections.kup.fleet.plugins.plugin_utils import _budget, _domains, _plan
 
 
 def fit(needs_update=True, phase="prepared"):
@@ -24,6 +24,7 @@ FAILED = {**fit(), "__kup_failed": True, "__kup_unreached": False}
 NOT_KEPT = {**FAILED, "kup_restore_kept": {"failed": True}}
 PARTIAL = {**COMMITTED, "__kup_failed": True}
 STOPS = {**FAILED, "__kup_stops": True}
+BROKE = {**COMMITTED, "__kup_failed": True, "__kup_broke": True}
 HELD = {**fit(), "__kup_held": "the window closes"}
 DOWN = {
     "__kup_failed": True,
@@ -87,6 +88,7 @@ def test_who_counts_as_what():
         ([DOWN, WAITS], {"max_unreachable": 1}, ""),
         ([DOWN, FAILED, WAITS], {"max_unreachable": 2}, "n2 failed, kup_max_failed allows 0"),
         ([STOPS, WAITS], {"max_failed": 5}, "n1 failed, on_failure of a service of n1 is stop"),
+        ([BROKE, WAITS], {"max_failed": 5}, "n1 failed in the soak after its update (kup_soak)"),
         ([HELD, WAITS], {}, "the window closes"),
         ([HELD, FAILED, WAITS], {}, "n2 failed, kup_max_failed allows 0"),
         ([FAILED] * 8, {}, "n1, n2, n3, n4, n5 and 3 more failed, kup_max_failed allows 0"),
@@ -143,8 +145,32 @@ def test_once_a_node_was_held_the_rollout_has_stopped_and_what_was_begun_is_fini
     assert found.objection() == "the window closes"
 
 
+LOST = {**FAILED, "__kup_lost": True}
+BROKEN = {**FAILED, "kup_restore_settled": {"result": "failed"}}
+BACK = {**FAILED, "kup_restore_settled": {"result": "fell_back"}}
+DRAINED = {**BACK, "kup_drain_left": "stays drained at haproxy lb1 web"}
+
+
+def test_who_is_out_of_service():
+    found = budget(WAITS, COMMITTED, FAILED, LOST, BROKEN, BACK, DRAINED, DOWN, WAITS, lost=["n9"])
+    assert found.out == ["n4", "n5", "n7", "n8", "n9"]
+
+
+def test_a_domain_with_a_node_out_of_service_is_left_alone_and_others_go_on():
+    facts = named([COMMITTED, LOST, WAITS, WAITS])
+    domains = _domains.Domains({"n1": "a", "n2": "b", "n3": "a", "n4": "b"})
+    limits = _budget.Limits(max_failed=1)
+    found = _budget.Budget(facts, [], [["n1", "n2"], ["n3", "n4"]], limits, domains, [["n1", "n2"], ["n3", "n4"]])
+    said = "n2 is out of service, and kup_domain_parallel (1) lets no further node of the domain b begin"
+    assert found.goes("n3") == (True, "")
+    assert found.goes("n4") == (False, said)
+    # In the end the report says it, too.
+    assert found.objection() == said
+
+
 def divided(*facts, sizes=(1, "100%"), lost=()):
-    return _budget.divide(named(facts), lost, lambda nodes: _plan.batches(nodes, list(sizes)))
+    begun, others = _budget.divide(named(facts), lost, lambda nodes: _plan.batches(nodes, list(sizes)))
+    return begun + others
 
 
 @pytest.mark.parametrize(

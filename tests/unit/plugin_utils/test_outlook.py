@@ -46,6 +46,7 @@ def test_each_node_has_a_verdict_and_its_batch():
         ("node6", "unreachable", None),
         ("node7", "update", 2),
     ]
+    assert {(row["wave"], row["domain"]) for row in ROWS} == {(None, "")}
     assert {row["verdict"] for row in ROWS} == set(_outlook.VERDICTS)
 
 
@@ -53,6 +54,7 @@ def test_a_row_says_what_would_be_done():
     assert ROWS[1] == {
         "name": "node2", "verdict": "update", "batch": 2, "kernel": OLD, "target": NEW, "engine": "foam",
         "units": ["memcached.service", "redis.service"], "memory_bytes": (3 << 20) + 1, "outage_s": 11.4, "blockers": [], "reason": "",
+        "wave": None, "domain": "",
     }  # fmt: skip
     assert ROWS[6]["target"] == ""
     assert (ROWS[2]["blockers"], ROWS[2]["reason"]) == ([{"code": "io-uring"}], "redis\nuses io_uring.")
@@ -71,3 +73,16 @@ def test_the_table_has_a_line_for_each_node_and_a_sum():
         f"node7 2 {OLD} -> ? foam 4 MiB 11 s memcached.service, redis.service",
         "plan: 2 update, 1 resume, 1 up to date, 1 refused, 2 unreachable",
     ]
+
+
+def test_domains_and_waves_have_columns_where_there_are_any():
+    facts, domains = (
+        {name: FACTS[name] for name in ("node1", "node2", "node7")},
+        {"node1": "a", "node2": "b", "node7": "b"},
+    )
+    rows = _outlook.rows(facts, [], [["node2", "node7"]], [["node2"], ["node7"]], domains)
+    assert [(row["batch"], row["wave"], row["domain"]) for row in rows] == [(None, None, "a"), (1, 1, "b"), (1, 2, "b")]
+    lines = [" ".join(line.split()) for line in _outlook.table(rows)]
+    assert lines[0].startswith("node batch wave domain kernel -> target")
+    assert lines[1].startswith(f"node1 - - a {NEW}")
+    assert lines[3].startswith(f"node7 1 2 b {OLD} -> {NEW}")

@@ -33,6 +33,12 @@ def wait(*answers):
         ([[PAUSE, GO], [PAUSE, GO], [GO, GO]], "", 2 * _permit.PACE),
         ([[GO, STOP]], "the window closes", 0),
         ([[PAUSE, STOP]], "the window closes", 0),
+        # What it has waited for is not said twice.
+        (
+            [[PAUSE], [_permit.State("stop", "it is paused; that is enough")]],
+            "it is paused; that is enough",
+            _permit.PACE,
+        ),
         ([[PAUSE, GO], [PAUSE, STOP]], "the window closes; the node had waited, because it is paused", _permit.PACE),
     ],
 )

@@ -245,6 +245,59 @@ def test_hosts_may_differ_in_everything_else():
     checked({}, {"kup_units": ["b"], "kup_kernel": "6.12", "kup_engine": "criu", "kup_commit_timeout": 60})
 
 
+# Failure domains.
+
+
+@pytest.mark.parametrize("value", [7, 1.5, True, ["a"], {"a": 1}, "a\nb", "a\x1b[2J"])
+def test_what_is_no_name_of_a_domain_is_refused(value):
+    assert refusal({}, {"kup_domain": value}).startswith(f"node2: kup_domain is {value!r}, expected a text on one line")
+
+
+def test_a_node_without_a_domain_among_others_is_refused():
+    said = refusal({"kup_domain": " "}, {"kup_domain": "a"}, {"kup_domain": None}, {"kup_domain": "b"})
+    assert said == (
+        "node1 and 1 more: kup_domain is empty, and 'a' on node2; expected a domain for each node of the rollout, or for none."
+    )
+
+
+def test_domains_are_for_all_or_none():
+    for given, found in (("", {}), (" rack 1 ", {"node1": "rack 1", "node2": "rack 1"})):
+        variables = _plan.Variables(OPTIONS, DEFAULTS)
+        for host in ("node1", "node2"):
+            variables.add(host, {**WANTED, "kup_domain": given})
+        variables.check()
+        assert variables.domains() == found
+
+
+@pytest.mark.parametrize("value", [0, "0%", "none", True])
+def test_a_domain_of_which_no_node_may_begin_is_refused(value):
+    assert refusal(kup_domain_parallel=value).startswith(f"node1: kup_domain_parallel is {value!r}, expected a whole")
+
+
+def test_an_unknown_order_of_domains_is_refused():
+    assert refusal(kup_domain_order="all") == "node1: kup_domain_order is 'all', expected one of any, one_at_a_time."
+
+
+# Alerts.
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"kup_alerts": "prometheus:9090"}, "kup_alerts is 'prometheus:9090', expected an address such as"),
+        ({"kup_alerts": "https://me:secret@a"}, "kup_alerts has an account in its address"),
+        ({"kup_alerts_ignore": ["("]}, "kup_alerts_ignore has the element '(', expected a regular expression"),
+        ({"kup_alerts_match": "severity=critical"}, "kup_alerts_match is 'severity=critical', expected a dictionary."),
+        ({"kup_alerts_match": {"severity": 3}}, "kup_alerts_match.severity is 3, expected a regular expression"),
+        ({"kup_alerts_patience": -1}, "kup_alerts_patience is -1, expected a whole number of at least 0."),
+    ],
+)
+def test_alerts_are_checked(given, says):
+    said = refusal(**given)
+    assert said.startswith(f"node1: {says}")
+    assert "secret" not in said
+
+
 # Texts and empty fields, as a survey leaves them.
 
 

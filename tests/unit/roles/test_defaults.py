@@ -114,12 +114,19 @@ def test_a_roles_variable_has_the_type_of_its_source():
 def test_a_role_gives_its_module_every_option(role, tasks, module):
     given = load(f"roles/{role}/tasks/{tasks}.yml")[0][f"kup.fleet.{module.__name__.rpartition('.')[2]}"]
     expected = _controller.specification(module.DOCUMENTATION)
-    assert set(given) - {"state", "run_id"} == set(expected) - {"state"}
-    for name in set(expected) - {"state"}:
+    # The boot is asked for after the commit only.
+    assert set(given) - {"state", "run_id"} == set(expected) - {"state", "boot_id"}
+    for name in set(expected) - {"state", "boot_id"}:
         assert given[name] == f"{{{{ {role}_{name} }}}}"
         described = options(role)[f"{role}_{name}"]
         for key in ("type", "elements", "choices"):
             assert described.get(key) == expected[name].get(key), (name, key)
+
+
+def test_the_soak_judges_by_all_that_the_gate_judges_by():
+    judged = load("roles/kup/tasks/soaked.yml")[0]["block"][0]["kup.fleet.kup_gate"]
+    kept = load("roles/kup/tasks/soak_checks.yml")[0]["ansible.builtin.set_fact"]["__kup_soak_checks"]
+    assert set(judged) - {"state"} == set(kept) == set(_controller.specification(kup_gate.DOCUMENTATION)) - {"state"}
 
 
 def test_each_balancer_has_the_options_of_the_module():

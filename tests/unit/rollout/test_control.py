@@ -7,13 +7,12 @@
 from __future__ import annotations
 
 import http.server
-import json
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from tests.rollout.hooks import hook, hooks
 from tests.rollout.nodes import Rollout
 
 CANARY = ["pause", "pause", "go"]
@@ -44,23 +43,6 @@ CASES = {
 }
 
 
-def hook(folder, name, commands):
-    """A file with a task for each of ``commands``, a dict node → shell command."""
-    places = f"CONTROL={folder}/control; LOG={folder}/nodes/log; "
-    tasks = [
-        {
-            "ansible.builtin.shell": places + command,
-            "delegate_to": "localhost",
-            "vars": {"ansible_connection": "local", "ansible_python_interpreter": sys.executable},
-            "when": f"inventory_hostname == '{node}'",
-        }
-        for node, command in commands.items()
-    ]
-    path = folder / f"{name}.yml"
-    path.write_text(json.dumps(tasks))
-    return str(path)
-
-
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     """Dict case → how its run ended."""
@@ -68,11 +50,6 @@ def runs(tmp_path_factory):
     def run(case):
         nodes, commands = CASES[case]
         folder = tmp_path_factory.mktemp(case)
-        names = {name for of_node in commands.values() for name in of_node}
-        hooks = {
-            name: hook(folder, name, {node: known[name] for node, known in commands.items() if name in known})
-            for name in names
-        }
         # No more forks than one that waits and one that is under way.
         return Rollout(folder, nodes).run(
             "--forks=2",
@@ -80,7 +57,7 @@ def runs(tmp_path_factory):
             kup_units=["memcached.service"],
             kup_batches=[1, "100%"],
             kup_control=f"{folder}/control",
-            kup_hooks=hooks,
+            kup_hooks=hooks(folder, commands),
         )
 
     with ThreadPoolExecutor(2) as pool:

@@ -210,6 +210,16 @@ def unit(monkeypatch):
     return seen
 
 
+def test_a_soak_notices_another_boot_and_a_unit_that_was_started_anew(unit, monkeypatch):
+    monkeypatch.setattr(gate.timeline, "boot_id", lambda: "1-2")
+    assert gate.soak("1-2", ["cache.service"]) == []
+    assert gate.soak("1-3", ["cache.service"]) == [
+        "The node has restarted since its update: its boot is 1-2, expected 1-3."
+    ]
+    unit.properties["NRestarts"] = "1"
+    assert gate.soak("1-2", ["cache.service"]) == ["cache.service has ended since its update and was started anew."]
+
+
 def failures_of_unit():
     return gate.judge(["cache.service"], [], [], [], [])[0]
 

@@ -1,0 +1,78 @@
+# Copyright (c) 2026, the kup.fleet authors
+# BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""The soak: before a batch begins, the nodes that were updated so far have run for a while, and are judged once more.
+
+The first node of the batch, a wave of its own, waits for that and judges. The others of the batch follow in later waves, and only if it has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ansible_collections.kup.fleet.plugins.plugin_utils import _budget
+
+
+@dataclass(frozen=True)
+class Soak:
+    """``nodes`` that are to be judged at ``until``, in seconds since the epoch."""
+
+    nodes: tuple = ()
+    until: float = 0.0
+
+
+def waves(batches, seconds, divide):
+    """The waves of all batches.
+
+    :param seconds: of the soak; without it no node goes ahead of its batch.
+    :param divide: function that divides a batch into its waves.
+    """
+    found = []
+    for position, batch in enumerate(batches):
+        ahead = 1 if seconds and position else 0
+        found += [batch[:ahead]] if ahead else []
+        found += divide(batch[ahead:]) if batch[ahead:] else []
+    return found
+
+
+def due(node, facts, batches, seconds):
+    """The `Soak` for which ``node`` is to wait, and judge; no nodes where it is not its business, or is done.
+
+    :param facts: dict node → its facts, for all nodes.
+    """
+    before = _before(node, batches)
+    if not seconds or not before or batches[len(before)][0] != node or not _budget.to_update(facts[node]):
+        return Soak()
+    if _is_done(facts[node]):
+        return Soak()
+    nodes = [name for batch in before for name in batch if _budget.committed(facts[name])]
+    ends = [facts[name]["__kup_turn_ended"] for name in nodes if facts[name].get("__kup_turn_ended")]
+    return Soak(tuple(nodes), max(ends, default=0.0) + seconds)
+
+
+def objection(node, facts, batches, seconds):
+    """Why ``node`` may not begin: a sentence without its full stop, or empty. What `due` waits for does not count for the node that waits."""
+    before = _before(node, batches)
+    if not seconds or not before:
+        return ""
+    first = batches[len(before)][0]
+    if node == first or _is_done(facts[first]):
+        return ""
+    return f"the soak after batch {len(before)} (kup_soak) did not come to its end on {first}, the first node of the next batch"
+
+
+def unfinished(facts, batches, seconds):
+    """Why nodes were left whose batch has not begun: as `objection`."""
+    waiting = [node for node, about in facts.items() if _budget.to_update(about) and not _budget.committed(about)]
+    return next(filter(None, (objection(node, facts, batches, seconds) for node in waiting)), "")
+
+
+def _before(node, batches):
+    """The batches before that of ``node``."""
+    position = next((number for number, batch in enumerate(batches) if node in batch), 0)
+    return batches[:position]
+
+
+def _is_done(facts):
+    return bool(facts.get("__kup_soaked"))

@@ -1,0 +1,62 @@
+# Copyright (c) 2026, the kup.fleet authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Updated nodes run for a while and are judged once more before the next batch begins."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.kup.fleet.plugins.plugin_utils import _soak
+
+FIT = {"kup_checkpoint_fit": {"needs_update": True, "phase": "prepared"}}
+FAILED = {**FIT, "__kup_failed": True}
+BATCHES = [["a"], ["b", "c"], ["d", "e"]]
+
+
+def kept(ended):
+    return {**FIT, "kup_restore_kept": {"failed": False}, "__kup_turn_ended": ended}
+
+
+FACTS = {"a": kept(100.0), "b": FIT, "c": FIT, "d": FIT, "e": FIT}
+
+
+def test_the_first_node_of_a_batch_goes_ahead_of_it():
+    assert _soak.waves(BATCHES, 60, lambda batch: [batch]) == [["a"], ["b"], ["c"], ["d"], ["e"]]
+    assert _soak.waves([["a"], ["b"]], 60, lambda batch: [batch]) == [["a"], ["b"]]
+    waves = _soak.waves([["a"], ["b", "c", "d"]], 60, lambda batch: [[node] for node in batch])
+    assert waves == [["a"], ["b"], ["c"], ["d"]]
+
+
+def test_without_a_soak_no_node_goes_ahead():
+    assert _soak.waves(BATCHES, 0, lambda batch: [batch]) == BATCHES
+
+
+@pytest.mark.parametrize(
+    ("node", "seconds", "facts", "soak"),
+    [
+        ("b", 60, {}, _soak.Soak(("a",), 160.0)),
+        ("b", 0, {}, _soak.Soak()),
+        # The first batch, and all but the first of a batch.
+        ("a", 60, {}, _soak.Soak()),
+        ("c", 60, {}, _soak.Soak()),
+        ("b", 60, {"b": {**FIT, "__kup_soaked": True}}, _soak.Soak()),
+        ("b", 60, {"b": FAILED}, _soak.Soak()),
+        # All nodes that were updated, from the time when the last one had ended.
+        ("d", 60, {"b": kept(500.0), "c": kept(400.0)}, _soak.Soak(("a", "b", "c"), 560.0)),
+        ("d", 60, {"b": kept(500.0), "c": FAILED}, _soak.Soak(("a", "b"), 560.0)),
+    ],
+)
+def test_who_judges_whom_and_when(node, seconds, facts, soak):
+    assert _soak.due(node, {**FACTS, **facts}, BATCHES, seconds) == soak
+
+
+def test_the_others_of_a_batch_begin_after_the_soak_only():
+    said = "the soak after batch 1 (kup_soak) did not come to its end on b, the first node of the next batch"
+    done = {**FACTS, "b": {**FIT, "__kup_soaked": True}}
+    assert [_soak.objection(node, FACTS, BATCHES, 60) for node in ("a", "b", "c")] == ["", "", said]
+    assert [_soak.objection(node, done, BATCHES, 60) for node in ("a", "b", "c")] == ["", "", ""]
+    assert _soak.objection("c", FACTS, BATCHES, 0) == ""
+    assert _soak.unfinished(FACTS, BATCHES, 60) == said
+    assert _soak.unfinished({"a": kept(1.0)}, [["a"]], 60) == ""
