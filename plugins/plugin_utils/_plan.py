@@ -228,7 +228,11 @@ def _is_pattern(name):
     return split_host_pattern(name) != [name] or name[0] in "!&~" or any(character in name for character in "*?[ \t")
 
 
-def _kernel(selector):
+def check_kernel(selector):
+    """Check kup_kernel as it was given.
+
+    :raises KupError: it is no text that can mean a kernel.
+    """
     # A series is easily written without quotes, and YAML has made 6.1 of 6.10 then.
     if isinstance(selector, (int, float)) and not isinstance(selector, bool):
         raise KupError(
@@ -349,7 +353,7 @@ def _count(size, total):
 _REQUIRED = ("kup_kernel", "kup_units")
 #: variable → what else must hold of its value
 _CHECKS = {
-    "kup_kernel": _kernel,
+    "kup_kernel": check_kernel,
     "kup_units": _list_of_units,
     "kup_engine": registry.check,
     "kup_rehearse_max": _positive("kup_rehearse_max"),

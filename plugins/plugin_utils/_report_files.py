@@ -9,6 +9,7 @@
     report.json          leads to the newest report
     rows/RUN_ID/*.json   a row for each node, until the rollout has ended
     plans/RUN_ID.json    what the rollout was going to do
+    status/status.json   what all nodes needed when they were last looked at
     audit.jsonl          see `_report_audit`
 
 While a rollout runs, a node's row is a file of its own, so that a call costs the same whatever the number of nodes, and
@@ -144,9 +145,18 @@ def write_plan(directory, run_id, plan):
 
     :raises KupError: it cannot be written.
     """
-    path = path_of(f"{directory}/plans", run_id)
-    with _guarded(path), _opened(directory) as folder, folder.folder("plans") as plans:
-        plans.write(f"{run_id}.json", json.dumps(plan, indent=2) + "\n")
+    return _write_beside(directory, "plans", run_id, plan)
+
+
+def write_status(directory, status):
+    """The same for what all nodes need, in place of what was found before."""
+    return _write_beside(directory, "status", "status", status)
+
+
+def _write_beside(directory, place, name, content):
+    path = path_of(f"{directory}/{place}", name)
+    with _guarded(path), _opened(directory) as folder, folder.folder(place) as own:
+        own.write(f"{name}.json", json.dumps(content, indent=2) + "\n")
     return path
 
 

@@ -49,7 +49,8 @@ class Rollout:
     """Nodes, and a folder for their states.
 
     :param nodes: dict name → what its table has (`connection/canned.py`): ``down`` (never answers); ``state`` (a dict with
-        ``kernel``, ``phase``); ``drained``, ``left`` (what the module kup_drain_record has of an earlier rollout); and by
+        ``kernel``, ``phase``); ``drained``, ``left`` (what the module kup_drain_record has of an earlier rollout); ``found`` (keys of what
+        the module kup_status finds); and by
         module and operation, such as ``"kup_gate judge"``, a dict with ``answer`` (keys of the module's result), ``after`` (what another
         node must have been asked for before, such as ``"node1 kup_fallback start"``), ``gone`` (the connection breaks, for ever).
     :param groups: dict name → dict with ``hosts`` (names) and ``vars``.

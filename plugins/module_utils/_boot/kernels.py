@@ -12,6 +12,7 @@ import re
 from .._errors import KupError
 from .._run import run
 
+_PACKAGE = "linux-image-"
 _SELECTOR = re.compile(r"newest|\d+\.\d+[-+.~A-Za-z0-9]*")
 _PACKAGE = "linux-image-"
 
@@ -69,6 +70,11 @@ def choose(selector):
         if matches(selector, release) and (release == selector or flavour(release) == wanted)
     ]
     return fitting[-1] if fitting else None
+
+
+def release_of(name):
+    """The release that the package ``name`` brings; empty for none."""
+    return (name or "").removeprefix(_PACKAGE)
 
 
 def package(selector):

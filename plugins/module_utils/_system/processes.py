@@ -145,10 +145,15 @@ def _stat(path):
     return read_text(f"{path}/stat", "").rpartition(")")[2].split()
 
 
+def all_pids():
+    """Pids of all processes of the node, in order."""
+    return _numbers(_PROC)
+
+
 def parents():
     """Parents of all processes of the node: dict pid → the parent's pid."""
     found = {}
-    for pid in _numbers(_PROC):
+    for pid in all_pids():
         words = _stat(f"{_PROC}/{pid}")
         if len(words) > 1:
             found[pid] = int(words[1])

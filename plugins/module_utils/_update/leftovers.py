@@ -31,13 +31,7 @@ def clean_up(record, dry=False):
     pending_memory.refuse()
     images = _images(record)
     loaded = record["PHASE"] != "committed" and kexec.loaded()
-    left = (
-        loaded
-        or os.path.exists(BOOT)
-        or os.path.exists(REHEARSAL_IMAGES)
-        or bool(images and os.path.exists(images))
-        or bool(_run_files() + kept.removable())
-    )
+    left = loaded or bool(remains(record))
     if dry or not left:
         return left
     if images:
@@ -54,6 +48,15 @@ def clean_up(record, dry=False):
     private_tmp.remove_unused()
     _clear_run()
     return True
+
+
+def remains(record):
+    """Paths of what `clean_up` removes after a finished update."""
+    return (
+        [path for path in (BOOT, REHEARSAL_IMAGES, _images(record)) if path and os.path.exists(path)]
+        + _run_files()
+        + kept.removable()
+    )
 
 
 def uninstall(record, dry=False):

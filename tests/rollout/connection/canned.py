@@ -101,6 +101,7 @@ class Node:
             "kup_switch": self.account,
             "stat": lambda: {"stat": {"exists": False}},
             "kup_gate": lambda: {"numbers": {}},
+            "kup_status": self.found,
         }
         return {"changed": False, **known.get(module, dict)()}
 
@@ -123,6 +124,28 @@ class Node:
         # As after an earlier rollout.
         about["programs"] = _programs.digests(str(_FILES))
         return {**about, **lists, "units": units, "needs_update": kernel != NEW or phase == "probation"}
+
+    def found(self):
+        """What kup_status has found, with what the table has as "found" in place of its keys."""
+        kernel = self.state["kernel"]
+        kernels = {
+            "running": kernel,
+            "built": 1.7e9,
+            "uptime_s": 4e6,
+            "installed": OLD,
+            "available": NEW,
+            "target": NEW,
+        }
+        record = {"reason": "", "data": "", "fresh_units": [], "kernel_old": "", "kernel_new": "", "started": ""}
+        lists = {name: [] for name in ("leftovers", "preserved", "drained", "livepatches")}
+        status = {
+            "looked": 1.8e9,
+            "kernel": {**kernels, "needs_update": kernel != NEW},
+            "update": {**record, "phase": self.state["phase"].removeprefix("none")},
+            "reboot": {"required": False, "packages": [], "microcode": False},
+            "libraries": {"units": [], "complete": True},
+        }
+        return {"status": {**status, **lists, **self.table.get("found", {})}}
 
     def account(self):
         about = {"timeline": [], "phases": {}, "outage_s": 1.5, "bytes": 0, "memory": {}, "units": []}
