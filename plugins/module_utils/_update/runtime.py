@@ -16,7 +16,7 @@ import zlib
 from .._criu import program
 from .._engines import kmod
 from .._errors import KupError
-from .._files import digest, write_bytes, write_file
+from .._files import as_bytes, digest, write_bytes
 from .._paths import GENERATOR, PROGRAMS, RUNTIME
 from . import record
 
@@ -50,26 +50,31 @@ def install(wanted, packed=None, dry=False):
     :param dry: only say which.
     :raises KupError: all of it is to go while an update is under way, or a program has been damaged on its way.
     """
-    packed = packed or {}
     if not wanted and record.load().unfinished:
         raise KupError(
             "An update is under way on this node; finish it, or undo it with 'ansible-playbook kup.fleet.kup_fallback', before this."
         )
-    changed = [path for path, text in wanted.items() if not _same(path, text)]
+    contents = {path: (as_bytes(text), _mode(text)) for path, text in wanted.items() if not _same(path, text)}
+    contents |= {f"{RUNTIME}/{name}": (_unpack(name, text), 0o755) for name, text in (packed or {}).items()}
     kept = {*wanted, *(f"{RUNTIME}/{name}" for name in PROGRAMS)} if wanted else set()
     stale = [path for path in _present() if path not in kept]
-    contents = {f"{RUNTIME}/{name}": _unpack(name, text) for name, text in packed.items()}
     if not dry:
-        for directory in {os.path.dirname(path) for path in (*changed, *contents)}:
-            os.makedirs(directory, mode=0o755, exist_ok=True)
-        for path in changed:
-            write_file(path, wanted[path], _mode(wanted[path]))
-        for path, content in contents.items():
-            write_bytes(path, content, 0o755)
-        for path in stale:
-            os.unlink(path)
-        _remove_empty_directories(kept)
-    return sorted([*changed, *contents, *stale])
+        _write(contents)
+        _remove(stale, kept)
+    return sorted([*contents, *stale])
+
+
+def _write(contents):
+    for directory in {os.path.dirname(path) for path in contents}:
+        os.makedirs(directory, mode=0o755, exist_ok=True)
+    for path, (content, mode) in contents.items():
+        write_bytes(path, content, mode)
+
+
+def _remove(stale, kept):
+    for path in stale:
+        os.unlink(path)
+    _remove_empty_directories(kept)
 
 
 def pack(content):
