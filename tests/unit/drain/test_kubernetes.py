@@ -46,6 +46,24 @@ def test_a_node_that_others_have_cordoned_stays_so(visit):
         assert (server.node["spec"], len(server.pods)) == ({"unschedulable": True}, 1)
 
 
+def test_a_run_that_is_killed_half_way_leaves_no_node_that_others_seem_to_have_cordoned(visit, monkeypatch):
+    commands = []
+
+    def killed(words, **more):
+        commands.append(words)
+        if len(commands) > 2:  # a look, and the first change
+            raise InterruptedError
+        return run(words, **more)
+
+    with kubernetes.started() as server:
+        run = library.run
+        with monkeypatch.context() as patch, pytest.raises(InterruptedError):
+            patch.setattr(library, "run", killed)
+            visit(server).drain(0, True)
+        assert visit(server).look().places != {PLACE: "out"}
+        assert visit(server).drain(0, True).places == {PLACE: "drained"}
+
+
 def test_a_pod_that_stays_fails_the_drain_and_the_node_can_be_put_back(visit):
     with kubernetes.started(protected=True) as server:
         with pytest.raises(KupError, match="drain' for node1 ended with 1"):

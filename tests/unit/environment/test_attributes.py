@@ -152,15 +152,17 @@ def test_lines_of_a_unit(monkeypatch, outside):
 
 def test_what_an_old_criu_forgets_is_recorded_from_outside(monkeypatch):
     fields = {"THP_enabled": "0", "PPid": "1"}
-    one = process(7, threads=[7, 8])
+    one = process(7, threads=[7, 8, 9])
     one.status = fields.get
     texts = {
         "/proc/7/status": "Name:\ta\nNoNewPrivs:\t1\nSeccomp:\t0\n",
         "/proc/8/status": "Name:\ta\nNoNewPrivs:\t0\n",
+        "/proc/9/status": "Name:\ta\nNoNewPrivs:\t1\n",
     }
     monkeypatch.setattr(attributes, "read_text", texts.get)
-    assert list(attributes._forgotten([one])) == ["7 thp-disable 1", "7 no-new-privs 1"]
+    lost = ["7 thp-disable 1", "7 no-new-privs 1", "9 no-new-privs 1"]
+    assert list(attributes._forgotten([one])) == lost
     monkeypatch.setattr(attributes, "_from_outside", lambda processes: [])
     monkeypatch.setattr(attributes, "take_death_signal", lambda path: 0)
-    assert attributes.lines({7: {}}, [one], 7, "/images", forgets=True) == ["7 thp-disable 1", "7 no-new-privs 1"]
+    assert attributes.lines({7: {}}, [one], 7, "/images", forgets=True) == lost
     assert attributes.lines({7: {}}, [one], 7, "/images") == []

@@ -90,6 +90,11 @@ def test_nothing_follows_before_the_canary_has_committed(runs):
     assert asked.index(committed) < asked.index("node3 kup_gate remember") < asked.index("node3 kup_switch start")
 
 
+def test_without_window_control_and_lock_nobody_is_asked_whether_a_node_may_begin(runs):
+    # tests/unit/rollout/test_control.py has one in which somebody is.
+    assert "tasks/permit.yml" not in runs["first_up_to_date"].output
+
+
 def test_a_canary_that_fails_stops_the_rollout_whatever_may_fail(runs):
     done = runs["canary_fails"]
     assert done.switched() == ["node2"]
