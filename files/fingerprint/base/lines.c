@@ -112,7 +112,7 @@ int lines_each(char *text, size_t size, const char *name, const char *head, int 
 			continue;
 		}
 		if (words_split(line, &words) || reader(&words, context))
-			return fail("Line %zu of the fingerprint %s is not as it was written.", number, name);
+			return fail("Line %zu of the file %s is not as it was written.", number, name);
 	}
 	return 0;
 }

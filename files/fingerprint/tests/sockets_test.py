@@ -484,7 +484,7 @@ class Sockets(unittest.TestCase):
                 stream.write(text)
             done = run("put-right", self.path)
             self.assertEqual((done.returncode, done.stdout), (1, ""), text[-40:])
-            self.assertIn("The file ", done.stderr)
+            self.assertIn("file ", done.stderr)
             self.assertEqual(one.getsockopt(0, 1), 0)
         self.assertEqual(run("put-right", "/none").returncode, 1)
         self.assertEqual(run("put-right").returncode, 2)

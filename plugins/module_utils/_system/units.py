@@ -12,6 +12,7 @@ import re
 import shlex
 
 from .._errors import KupError
+from .._files import read_text
 from .._run import run
 from . import accounts, credentials, processes
 
@@ -159,6 +160,11 @@ class Unit:
     def thaw(self):
         """Undo `freeze`."""
         self._set_freezer("0")
+
+    @property
+    def frozen(self):
+        """Whether no process runs any more since `freeze`; also where there is no such freezer."""
+        return "frozen 0" not in read_text(f"{processes.CGROUPS}{self.cgroup}/cgroup.events", "")
 
     def _set_freezer(self, state):
         path = f"{processes.CGROUPS}{self.cgroup}/cgroup.freeze"

@@ -102,12 +102,10 @@ def freeze(checkpoints, patience=PATIENCE):
     groups = freeze_order.groups(checkpoints)
     network_lock.apply(network_lock.ruleset(sockets, cgroups))
     _await_accepted(checkpoints)
-    for number, group in enumerate(groups):
-        if number:
-            freeze_order.await_stopped(groups[number - 1])
-            freeze_order.await_accepted(group)
-        for each in group:
-            each.freeze()
+    freeze_order.hold(groups)
+    for each in checkpoints:
+        each.freeze()
+    freeze_order.release(groups)
     deadline = time.monotonic() + patience
     for each in checkpoints:
         each.wait_complete(deadline)

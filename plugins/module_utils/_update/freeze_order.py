@@ -4,7 +4,8 @@
 
 """In which order units are frozen that connect to each other by unix sockets.
 
-Who connects comes before who listens: a connection that waits for a listener which does not run any more cannot be carried.
+Who connects comes before who listens: a connection that waits for a listener which does not run any more cannot be carried. CRIU would look
+at it right after it has stopped the client, so the kernel holds the client until the listener has accepted.
 """
 
 from __future__ import annotations
@@ -29,15 +30,26 @@ def groups(checkpoints):
     return [[each for each, own in zip(checkpoints, ranks, strict=True) if own == rank] for rank in sorted(set(ranks))]
 
 
-def await_stopped(checkpoints):
-    """Wait until CRIU has stopped the trees of these checkpoints, which were told to freeze; for a while only."""
-    _wait(_STOPPING, lambda: all(process.stopped for each in checkpoints for process in _tree(each.unit)))
+def hold(held):
+    """Keep all but the last of these `groups` from running, until CRIU stops them; who still runs accepts what they have connected."""
+    for number, group in enumerate(held[:-1]):
+        for each in group:
+            each.unit.freeze()
+        _wait(_STOPPING, lambda group=group: all(each.unit.frozen for each in group))
+        listeners = {inode for later in held[number + 1 :] for each in later for inode in _inodes(each.unit)}
+        _wait(_ACCEPTING, lambda listeners=listeners: not _waiting(listeners))
 
 
-def await_accepted(checkpoints):
-    """Wait until no connection waits for a listener of these checkpoints, which still run; for a moment only."""
-    listeners = {inode for each in checkpoints for inode in _inodes(each.unit)}
-    _wait(_ACCEPTING, lambda: not any(one.waiting for one in unix_sockets.table().values() if one.inode in listeners))
+def release(held):
+    """Let the control groups of `hold` run again once CRIU has stopped their processes: it has to run code of its own in them."""
+    for each in [each for group in held[:-1] for each in group]:
+        _wait(_STOPPING, lambda unit=each.unit: all(process.stopped for process in _tree(unit)))
+        each.unit.thaw()
+
+
+def _waiting(listeners):
+    table = unix_sockets.table()
+    return any(table[inode].waiting for inode in listeners if inode in table)
 
 
 def _wait(seconds, reached):

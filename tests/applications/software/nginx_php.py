@@ -20,7 +20,7 @@ ExecStart=/usr/sbin/nginx -c /etc/nginx/of-php.conf
 PHP = """[Service]
 Type=notify
 RuntimeDirectory=php-of-web
-ExecStart=/usr/sbin/php-fpm@VERSION@ --nodaemonize --fpm-config /etc/php/of-web.conf
+ExecStart=/usr/sbin/php-fpm@VERSION@ --nodaemonize -d opcache.jit_buffer_size=0 --fpm-config /etc/php/of-web.conf
 """
 FILES = {
     "/etc/systemd/system/web-of-php.service": WEB,

@@ -17,7 +17,7 @@ NOBODY = 65534
 # Larger than one buffer of the kernel's; smaller than what a queue takes.
 TO_CLIENT = bytes(range(251)) * 400
 TO_SERVER = b"nobody has read this"
-PARCELS = (b"one", b"", b"three" * 1000)
+PARCELS = (b"one", b"2", b"three" * 1000)
 SECONDS = 10
 
 

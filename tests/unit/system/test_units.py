@@ -27,6 +27,16 @@ def test_processes_are_frozen_and_thawed(unit):
     assert switch.read_text() == "0"
 
 
+@pytest.mark.parametrize(
+    ("text", "frozen"), [("populated 1\nfrozen 0\n", False), ("populated 1\nfrozen 1\n", True), (None, True)]
+)
+def test_it_is_known_when_nobody_runs_any_more(unit, text, frozen):
+    found, switch = unit
+    if text is not None:
+        (switch.parent / "cgroup.events").write_text(text)
+    assert found.frozen is frozen
+
+
 def test_without_such_a_file_nothing_is_done(tmp_path, unit):
     found, switch = unit
     switch.parent.rmdir()

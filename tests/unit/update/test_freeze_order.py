@@ -15,8 +15,8 @@ from ansible_collections.kup.fleet.plugins.module_utils._update import freeze_or
 
 @pytest.fixture
 def node(monkeypatch):
-    """``rows``: all unix sockets; ``held``: unit → inodes; ``running``: units with a thread that runs; ``slept``: how often."""
-    found = types.SimpleNamespace(rows=[], held={}, running=set(), slept=0, accepts=True)
+    """``rows``: all unix sockets; ``held``: unit → inodes; ``running``: units with a thread that runs; ``done``: what happened."""
+    found = types.SimpleNamespace(rows=[], held={}, running=set(), done=[], accepts=True, runs_on=False)
 
     def tree(path):
         targets = [(number, f"socket:[{inode}]") for number, inode in enumerate(found.held.get(path, ()))]
@@ -26,7 +26,7 @@ def node(monkeypatch):
         return [process]
 
     def sleep(seconds):
-        found.slept += 1
+        found.done.append("slept")
         found.running.clear()
         if found.accepts:
             found.rows = []
@@ -91,22 +91,54 @@ def test_a_listener_for_datagrams_and_a_connection_within_a_unit_are_no_reason(n
     assert order("a", "b") == [["a", "b"]]
 
 
-def test_a_tree_that_still_runs_is_waited_for(node):
-    node.running = {"a"}
-    freeze_order.await_stopped(checkpoints("a", "b"))
-    assert node.slept == 1
+def groups(node, *names):
+    """A list of one checkpoint for each name, whose unit notes what is done to it."""
+
+    def unit(name):
+        return types.SimpleNamespace(
+            name=name,
+            cgroup=name,
+            freeze=lambda: node.done.append(f"freeze {name}"),
+            thaw=lambda: node.done.append(f"thaw {name}"),
+            frozen=not node.runs_on,
+        )
+
+    return [[types.SimpleNamespace(unit=unit(name))] for name in names]
 
 
-@pytest.mark.parametrize(("waiting", "mine", "slept"), [(0, True, 0), (2, False, 0), (2, True, 1)])
-def test_a_listener_may_accept_what_waits(node, waiting, mine, slept):
-    node.rows, node.held = [listener(1, "/run/b", waiting=waiting)], {"b" if mine else "c": [1]}
-    freeze_order.await_accepted(checkpoints("b"))
-    assert node.slept == slept
+def test_clients_are_held_until_the_servers_have_accepted(node):
+    node.rows, node.held = [listener(1, "/run/c", waiting=2)], {"c": [1]}
+    held = groups(node, "a", "b", "c")
+    freeze_order.hold(held)
+    assert node.done == ["freeze a", "slept", "freeze b"]
 
 
-def test_one_that_accepts_nothing_is_given_up(node, monkeypatch):
-    times = iter(range(100))
+def test_one_group_is_held_by_criu_alone(node):
+    held = groups(node, "a")
+    freeze_order.hold(held)
+    freeze_order.release(held)
+    assert node.done == []
+
+
+def test_they_may_run_when_criu_has_stopped_them(node):
+    held = groups(node, "a", "b")
+    node.running = {"a", "b"}
+    freeze_order.release(held)
+    assert node.done == ["slept", "thaw a"]
+
+
+def test_what_waits_elsewhere_is_of_no_account(node):
+    node.rows, node.held = [listener(1, "/run/x", waiting=2)], {}
+    freeze_order.hold(groups(node, "a", "b"))
+    assert node.done == ["freeze a"]
+
+
+@pytest.mark.parametrize(("runs_on", "accepts"), [(True, True), (False, False)])
+def test_nobody_is_waited_for_for_ever(node, monkeypatch, runs_on, accepts):
+    times = iter(range(0, 1000, 3))
     monkeypatch.setattr(freeze_order.time, "monotonic", lambda: next(times))
-    node.rows, node.held, node.accepts = [listener(1, "/run/b", waiting=2)], {"b": [1]}, False
-    freeze_order.await_accepted(checkpoints("b"))
-    assert node.slept == 0
+    node.rows, node.held, node.accepts = [listener(1, "/run/b", waiting=2)], {"b": [1]}, accepts
+    node.runs_on = runs_on
+    freeze_order.hold(groups(node, "a", "b"))
+    assert node.done[0] == "freeze a"
+    assert node.done.count("slept") <= 2
