@@ -23,6 +23,7 @@ from ansible_collections.kup.fleet.plugins.plugin_utils import (
     _drain,
     _lock_place,
     _maintenance,
+    _textfile,
     _values,
 )
 
@@ -50,6 +51,8 @@ ROLLOUT = (
     "kup_lock",
     "kup_lock_ttl",
     "kup_report_dir",
+    "kup_status_textfile",
+    "kup_rollout_textfile",
 )
 #: What an element of kup_units may say of a service.
 _UNIT_KEYS = ("name", "on_failure", "lease_s")
@@ -341,6 +344,9 @@ _CHECKS = {
     "kup_window_zone": _maintenance.zone,
     "kup_control": _control.check,
     "kup_lock": _lock_place.check,
+    "kup_status_textfile": lambda path: _textfile.check("kup_status_textfile", path),
+    "kup_rollout_textfile": lambda path: _textfile.check("kup_rollout_textfile", path),
+    "kup_textfile_dir": lambda path: _textfile.check_directory("kup_textfile_dir", path),
     "kup_hooks": _hooks,
     "kup_drain": _drain.check,
 }

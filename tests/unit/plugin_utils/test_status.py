@@ -10,8 +10,7 @@ import copy
 
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
-from ansible_collections.kup.fleet.plugins.plugin_utils import _status, _textfile
+from ansible_collections.kup.fleet.plugins.plugin_utils import _status
 from tests.exposition import parse
 
 STATUS = {
@@ -152,17 +151,3 @@ def test_metrics_of_all_nodes():
     assert len(found["kup_needs"]) == len(NODES) * len(_status.NEEDS)
     assert found["kup_update_needed"][(("node", "update"),)] == 1.0
     assert (("node", "down"),) not in found["kup_update_needed"]
-
-
-@pytest.mark.parametrize("path", ["", "/var/lib/x/kup_status.prom"])
-def test_good_paths(path):
-    _textfile.check("kup_status_textfile", path)
-
-
-@pytest.mark.parametrize("path", ["kup.prom", "/var/lib/x/kup.txt", "/var/lib/x/.prom", "/var/lib/x/"])
-def test_a_file_that_no_collector_would_read_is_refused(path):
-    with pytest.raises(
-        KupError,
-        match=r"^kup_status_textfile is '.*', expected an absolute path .* with \.prom, such as '.*/kup_status\.prom'",
-    ):
-        _textfile.check("kup_status_textfile", path)
