@@ -17,7 +17,7 @@ NEEDS = {
     "look": "it is not known, because the node or its package lists do not say",
     "decision": "an update is half done, on probation, or has failed",
     "update": "it does not run the kernel that is wanted",
-    "reboot": "packages ask for a reboot",
+    "reboot": "packages ask for a reboot, or it would bring newer microcode",
     "restart": "services run code that an upgrade has replaced",
     "nothing": "it runs what it should",
 }
@@ -67,7 +67,7 @@ def _need(status):
         "look": status["kernel"]["needs_update"] is None,
         "decision": status["update"]["phase"] in _UNDECIDED,
         "update": status["kernel"]["needs_update"],
-        "reboot": reboot["required"],
+        "reboot": reboot["required"] or status["microcode"]["is_newer"],
         "restart": bool(status["libraries"]["units"]),
     }
     return next((need for need, is_so in answers.items() if is_so), "nothing")
@@ -98,6 +98,7 @@ def _line(text):
 def _more(status):
     """What is worth knowing, each an end of a sentence; empty where it is not so."""
     update, reboot, libraries = status["update"], status["reboot"], status["libraries"]
+    microcode = status["microcode"]
     preserved = [release for release in status["preserved"] if release != status["kernel"]["running"]]
     fresh = update["fresh_units"]
     units = [
@@ -108,6 +109,7 @@ def _more(status):
         update["reason"],
         f"{_some(fresh)} started fresh" if fresh else _MEMORY.get(update["data"], ""),
         f"reboot for {_some(reboot['packages']) or 'a package'}" if reboot["required"] else "",
+        f"microcode {microcode['running']} -> {microcode['available']}" if microcode["is_newer"] else "",
         f"old code in {_some(units)}" if units else "",
         "" if libraries["complete"] else "not every process was looked at for old code",
         f"live patches: {_some([patch['name'] + _state(patch) for patch in status['livepatches']])}"

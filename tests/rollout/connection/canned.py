@@ -141,6 +141,7 @@ class Node:
             "kernel": {**kernels, "needs_update": kernel != NEW},
             "update": {**record, "phase": self.state["phase"].removeprefix("none")},
             "reboot": {"required": False, "packages": [], "microcode": False},
+            "microcode": {"running": "", "available": "", "is_newer": False},
             "libraries": {"units": [], "complete": True},
         }
         return {"status": {**status, **lists, **self.table.get("found", {})}}
