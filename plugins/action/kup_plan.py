@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ansible import context
 from ansible.errors import AnsibleError
+from ansible.parsing.vault import EncryptedString
 
 from ansible_collections.kup.fleet.plugins.modules.kup_plan import DOCUMENTATION
 from ansible_collections.kup.fleet.plugins.plugin_utils import _drain, _maintenance, _plan
@@ -65,7 +66,8 @@ class ActionModule(ControllerAction):
                 try:
                     found[name] = self._evaluated(known[name], templar)
                 except AnsibleError as error:
-                    refuse(host, f"{name} cannot be evaluated: {' '.join(str(error).split())}")
+                    why = "its template is wrong" if name in _plan.SECRET else " ".join(str(error).split())
+                    refuse(host, f"{name} cannot be evaluated: {why}")
         return found
 
     def _evaluated(self, raw, templar):
@@ -83,6 +85,7 @@ def _plain(value):
         return {str(key): _plain(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(each) for each in value]
-    if isinstance(value, str):
-        return "".join(value)
+    # A text of a vault is decrypted by str().
+    if isinstance(value, (str, EncryptedString)):
+        return "".join(str(value))
     return value

@@ -11,8 +11,15 @@ import time
 from ansible.utils.display import Display
 
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._metrics import textfile
 from ansible_collections.kup.fleet.plugins.modules.kup_report import DOCUMENTATION
-from ansible_collections.kup.fleet.plugins.plugin_utils import _report, _report_files, _report_page
+from ansible_collections.kup.fleet.plugins.plugin_utils import (
+    _report,
+    _report_files,
+    _report_page,
+    _rollout_metrics,
+    _textfile,
+)
 from ansible_collections.kup.fleet.plugins.plugin_utils._controller import ControllerAction
 
 #: Options that say something of the whole rollout.
@@ -39,6 +46,9 @@ class ActionModule(ControllerAction):
         path = _report_files.path_of(arguments["directory"], arguments["run_id"])
         if not self._task.check_mode:
             row = _report_files.write_row(arguments["directory"], arguments["run_id"], row)
+            # Whatever the number of nodes: all rows are read now and then only.
+            if textfile.age(arguments["textfile"], time.time()) >= _rollout_metrics.PACE:
+                self._measure(arguments)
         return {"changed": not self._task.check_mode, "path": path, "row": row}
 
     def _merge(self, arguments, rollout, is_end):
@@ -50,10 +60,21 @@ class ActionModule(ControllerAction):
             return {"changed": False, "path": path, "rollout": report["rollout"], **_shown(report, shows)}
         finished = time.time() if is_end else None
         report = _report_files.update(directory, run_id, rollout, finished, arguments["killed"])
+        self._measure({**arguments, "run_id": run_id})
         result = {"changed": True, "path": path, "rollout": report["rollout"], **_shown(report, shows)}
         if is_end or shows:
             result["page"] = _report_files.write_page(directory, run_id, _report_page.render(report))
         return result
+
+    def _measure(self, arguments):
+        """Write the metrics of the rollout, if it is the newest. What is wrong with them is said and fails nothing."""
+        path, directory = arguments["textfile"], arguments["directory"]
+        try:
+            if path and _report_files.newest(directory) == arguments["run_id"]:
+                report = _report_files.read(directory, arguments["run_id"])
+                _textfile.write("kup_rollout_textfile", path, _rollout_metrics.text(report, time.time()))
+        except KupError as error:
+            Display().warning(str(error))
 
 
 def _shown(report, shows):

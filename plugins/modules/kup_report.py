@@ -137,6 +137,13 @@ options:
     description: Print the table, and write the page, also before the end.
     type: bool
     default: false
+  textfile:
+    description:
+      - File for metrics of the rollout on the controller, for Prometheus, an absolute path that ends with C(.prom). Its directory has to
+        exist. Empty is none.
+      - With O(row) it is written where it is older than 15 seconds, otherwise in any case. If that fails, a warning says so.
+    type: str
+    default: ""
 attributes:
   check_mode:
     details: No file is written.

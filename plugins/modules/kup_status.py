@@ -23,6 +23,7 @@ attributes:
     details: Nothing is ever changed.
 extends_documentation_fragment:
   - kup.fleet.attributes
+  - kup.fleet.attributes.action
 author:
   - The kup.fleet maintainers (!UNKNOWN)
 """
@@ -80,6 +81,12 @@ status:
       description:
         - What packages say with C(/run/reboot-required) - C(required), the names of the C(packages), and whether C(microcode) of the
           processor is among them.
+      type: dict
+      returned: always
+    microcode:
+      description:
+        - Revisions of the processor's microcode, C(running) and C(available) (in the node's firmware files), and whether the latter C(is_newer).
+          Empty on a virtual machine, and where they are not known.
       type: dict
       returned: always
     libraries:

@@ -107,6 +107,14 @@ class Folder:
         finally:
             os.close(descriptor)
 
+    def claim(self, name):
+        """Make the empty file ``name``; returns whether it was not there, which only one of several callers finds."""
+        try:
+            os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _OPEN, 0o600, dir_fd=self._descriptor))
+        except FileExistsError:
+            return False
+        return True
+
     def link(self, name, target):
         """Let the symbolic link ``name`` lead to ``target``."""
         temporary = f".{name}.{os.getpid()}"

@@ -25,6 +25,8 @@ from ansible_collections.kup.fleet.plugins.plugin_utils import (
     _drain,
     _lock_place,
     _maintenance,
+    _notify,
+    _textfile,
     _values,
 )
 
@@ -61,7 +63,12 @@ ROLLOUT = (
     "kup_lock",
     "kup_lock_ttl",
     "kup_report_dir",
+    "kup_status_textfile",
+    "kup_rollout_textfile",
+    "kup_notify",
 )
+#: Their values are in no sentence.
+SECRET = ("kup_notify",)
 #: What an element of kup_units may say of a service.
 _UNIT_KEYS = ("name", "on_failure", "lease_s")
 _MOST = 10  # sentences in one message
@@ -171,7 +178,9 @@ class Variables:
 
     def _compare(self, host, name, value):
         first, other = self._rollout.setdefault(name, (value, host))
-        if value != first:
+        if value != first and name in SECRET:
+            self.refuse(host, f"{name} is another one than on {other}; expected one value for the whole rollout.")
+        elif value != first:
             self.refuse(
                 host,
                 f"{name} is {_values.shown(value)}, and {_values.shown(first)} on {other}; expected one value for the whole rollout, as a variable of all.",
@@ -370,8 +379,12 @@ _CHECKS = {
     "kup_alerts_ignore": _alerts.check_ignore,
     "kup_alerts_match": _alerts.check_match,
     "kup_lock": _lock_place.check,
+    "kup_status_textfile": lambda path: _textfile.check("kup_status_textfile", path),
+    "kup_rollout_textfile": lambda path: _textfile.check("kup_rollout_textfile", path),
+    "kup_textfile_dir": lambda path: _textfile.check_directory("kup_textfile_dir", path),
+    "kup_notify": _notify.parse,
     "kup_hooks": _hooks,
     "kup_drain": _drain.check,
 }
 #: Their checks see the value as it was given, and say more than its type.
-_OWN_TYPE = ("kup_kernel", "kup_domain")
+_OWN_TYPE = ("kup_kernel", "kup_domain", "kup_notify")

@@ -99,6 +99,16 @@ def write_row(directory, run_id, row):
     return after
 
 
+def claim(directory, run_id, event):
+    """Whether ``event`` of a rollout that runs has not been claimed before, by any of its nodes.
+
+    :raises KupError: the file that says so cannot be written.
+    """
+    with _guarded(path_of(directory, run_id)), _opened(directory) as folder, _rows_folder(folder, run_id) as rows:
+        # Removed with the rows, as other files of this kind.
+        return rows.claim(f".{event}")
+
+
 def _row(rows, row):
     name = row.get("name")
     return _parsed(rows, file_name(name))[0] if isinstance(name, str) else None

@@ -17,7 +17,7 @@ NEEDS = {
     "look": "it is not known, because the node or its package lists do not say",
     "decision": "an update is half done, on probation, or has failed",
     "update": "it does not run the kernel that is wanted",
-    "reboot": "packages ask for a reboot",
+    "reboot": "packages ask for a reboot, or it would bring newer microcode",
     "restart": "services run code that an upgrade has replaced",
     "nothing": "it runs what it should",
 }
@@ -52,7 +52,7 @@ def _row(node, result):
         # Whatever a node sends, the others are shown.
         _cells(row)
         metrics([row])
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         return _unknown(node, "Its answer is not what kup_status gives; look whether the node is what it should be.")
     return row
 
@@ -67,7 +67,7 @@ def _need(status):
         "look": status["kernel"]["needs_update"] is None,
         "decision": status["update"]["phase"] in _UNDECIDED,
         "update": status["kernel"]["needs_update"],
-        "reboot": reboot["required"],
+        "reboot": reboot["required"] or status["microcode"]["is_newer"],
         "restart": bool(status["libraries"]["units"]),
     }
     return next((need for need, is_so in answers.items() if is_so), "nothing")
@@ -97,26 +97,33 @@ def _line(text):
 
 def _more(status):
     """What is worth knowing, each an end of a sentence; empty where it is not so."""
-    update, reboot, libraries = status["update"], status["reboot"], status["libraries"]
+    update, fresh = status["update"], status["update"]["fresh_units"]
     preserved = [release for release in status["preserved"] if release != status["kernel"]["running"]]
-    fresh = update["fresh_units"]
-    units = [
-        f"{each['unit']} ({', '.join(each['files'][:1])}{', ...' * (each['count'] > 1)})" for each in libraries["units"]
-    ]
     return [
         "no wanted kernel is installed or in the package lists" if status["kernel"]["needs_update"] is None else "",
         update["reason"],
         f"{_some(fresh)} started fresh" if fresh else _MEMORY.get(update["data"], ""),
+        *_of_others(status["reboot"], status["microcode"], status["libraries"]),
+        _listed("live patches", [patch["name"] + _state(patch) for patch in status["livepatches"]]),
+        _listed("left over", status["leftovers"]),
+        _listed("preserved", preserved),
+        _listed("drained", status["drained"]),
+    ]
+
+
+def _of_others(reboot, microcode, libraries):
+    """What upgrades of other packages have left to do."""
+    units = [f"{each['unit']} ({each['files'][0]}{', ...' * (each['count'] > 1)})" for each in libraries["units"]]
+    return [
         f"reboot for {_some(reboot['packages']) or 'a package'}" if reboot["required"] else "",
+        f"microcode {microcode['running']} -> {microcode['available']}" if microcode["is_newer"] else "",
         f"old code in {_some(units)}" if units else "",
         "" if libraries["complete"] else "not every process was looked at for old code",
-        f"live patches: {_some([patch['name'] + _state(patch) for patch in status['livepatches']])}"
-        if status["livepatches"]
-        else "",
-        f"left over: {_some(status['leftovers'])}" if status["leftovers"] else "",
-        f"preserved: {_some(preserved)}" if preserved else "",
-        f"drained: {_some(status['drained'])}" if status["drained"] else "",
     ]
+
+
+def _listed(what, names):
+    return f"{what}: {_some(names)}" if names else ""
 
 
 def _state(patch):

@@ -15,13 +15,26 @@ from ansible_collections.kup.fleet.plugins.module_utils._metrics import textfile
 def check(variable, path):
     """Check the path of a file of metrics on the controller; empty is none.
 
-    :raises KupError: it is no absolute path with the ending that collectors read; the sentence begins with ``variable``.
+    :raises KupError: it is no absolute path with the ending that collectors read, in a directory that there is; the sentence begins
+        with ``variable``.
     """
-    name = os.path.basename(path)
-    if path and not (os.path.isabs(path) and name.endswith(textfile.ENDING) and name != textfile.ENDING):
+    directory, name = os.path.split(path)
+    is_good = os.path.isabs(path) and name.endswith(textfile.ENDING) and name != textfile.ENDING
+    if path and not (is_good and os.path.isdir(directory)):
         raise KupError(
-            f"{variable} is {path!r}, expected an absolute path on the controller that ends with {textfile.ENDING}, "
-            f"such as '/var/lib/prometheus/node-exporter/{variable.removesuffix('_textfile')}.prom'."
+            f"{variable} is {path!r}, expected an absolute path that ends with {textfile.ENDING} in a directory that exists on the "
+            f"controller, such as '/var/lib/prometheus/node-exporter/{variable.removesuffix('_textfile')}.prom'."
+        )
+
+
+def check_directory(variable, path):
+    """Check the directory of the nodes' files of metrics; empty is none.
+
+    :raises KupError: it is no absolute path; the sentence begins with ``variable``.
+    """
+    if path and not os.path.isabs(path):
+        raise KupError(
+            f"{variable} is {path!r}, expected the absolute path of a directory on the node such as '/var/lib/prometheus/node-exporter'."
         )
 
 

@@ -35,7 +35,6 @@ FOR_THE_CONTROLLER = {
     "_metrics.exposition",
     "_metrics.status",
     "_metrics.textfile",
-    "_metrics.update",
     "_system.units",
     "_update.record",
     "_update.timeline",

@@ -20,7 +20,8 @@ def add(gauges, status, phases):
     current = status["update"]["phase"] or "none"
     gauges.add_states("kup_phase", "Phase of the last update of the node.", "phase", ("none", *phases), current)
     gauges.add("kup_leftovers", "Objects that an update or a panic has left.", len(status["leftovers"]))
-    _add_others(gauges, status["reboot"], status["libraries"], status["livepatches"])
+    _add_reboot(gauges, status["reboot"], status["microcode"])
+    _add_others(gauges, status["libraries"], status["livepatches"])
 
 
 def _add_kernel(gauges, kernel, looked):
@@ -40,12 +41,14 @@ def _add_kernel(gauges, kernel, looked):
     gauges.add("kup_status_timestamp_seconds", "When the node was looked at, in Unix time.", round(looked, 3))
 
 
-def _add_others(gauges, reboot, libraries, livepatches):
+def _add_reboot(gauges, reboot, microcode):
     gauges.add("kup_reboot_required", "Whether packages ask for a reboot.", reboot["required"])
     gauges.add("kup_reboot_required_packages", "Packages that ask for a reboot.", len(reboot["packages"]))
-    gauges.add(
-        "kup_microcode_reboot_required", "Whether a package of microcode asks for a reboot.", reboot["microcode"]
-    )
+    is_newer = reboot["microcode"] or microcode["is_newer"]
+    gauges.add("kup_microcode_reboot_required", "Whether a reboot would bring newer microcode.", is_newer)
+
+
+def _add_others(gauges, libraries, livepatches):
     gauges.add("kup_units_outdated", "Units that run code which an upgrade has replaced.", len(libraries["units"]))
     for each in libraries["units"][:_MOST]:
         meaning = "Replaced files with code that the unit has mapped."

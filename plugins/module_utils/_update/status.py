@@ -15,7 +15,7 @@ import time
 from .._boot import kernels, kexec, livepatch
 from .._drain import record as drain_record
 from .._paths import KERNELS, PANIC_LOG
-from .._system import outdated, reboot_required
+from .._system import microcode, outdated, reboot_required
 from . import leftovers, service
 from . import record as records
 
@@ -43,6 +43,7 @@ def gather(selector):
         "preserved": sorted(os.listdir(KERNELS)) if os.path.isdir(KERNELS) else [],
         "drained": list(drain_record.load().places),
         "reboot": reboot_required.look(),
+        "microcode": microcode.look(),
         "libraries": {"units": found.units, "complete": found.complete},
         "livepatches": livepatch.patches(),
     }

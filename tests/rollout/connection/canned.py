@@ -69,6 +69,10 @@ class Node:
         self.state.setdefault("boot", str(uuid.uuid4()))
         self._path.write_text(json.dumps(self.state))
 
+    def keep(self, arguments):
+        """What the module kup_textfile would write."""
+        (self._directory / f"{self._name}.metrics").write_text(json.dumps(arguments))
+
     def drained(self, arguments=None):
         """The module kup_drain_record with these arguments."""
         path, given = self._directory / f"{self._name}.drained", arguments or {}
@@ -143,6 +147,7 @@ class Node:
             "kernel": {**kernels, "needs_update": kernel != NEW},
             "update": {**record, "phase": self.state["phase"].removeprefix("none")},
             "reboot": {"required": False, "packages": [], "microcode": False},
+            "microcode": {"running": "", "available": "", "is_newer": False},
             "libraries": {"units": [], "complete": True},
         }
         return {"status": {**status, **lists, **self.table.get("found", {})}}
@@ -186,6 +191,8 @@ class Connection(ConnectionBase):
         if said.get("gone"):
             node._path.write_text(json.dumps({**node.state, "gone": True}))
             raise AnsibleConnectionFailure("Connection reset by peer")
+        if module == "kup_textfile":
+            node.keep(arguments)
         more = node.drained(arguments) if module == "kup_drain_record" else {}
         return {**node.answer(module), **more, **answer}
 

@@ -112,6 +112,14 @@ def test_the_end_removes_the_rows_of_its_rollout_only(begun):
     assert results(_report_files.read(str(begun), other)) == {"z": "under_way"}
 
 
+def test_an_event_is_claimed_once_and_leaves_nothing_behind(begun):
+    _report_files.write_row(begun, RUN, {"name": "node1", "result": "committed"})
+    assert [_report_files.claim(begun, RUN, event) for event in ("stop", "stop", "canary")] == [True, False, True]
+    assert results(_report_files.update(begun, RUN))["node1"] == "committed"
+    _report_files.update(begun, RUN, finished=2000.0)
+    assert not os.path.exists(f"{begun}/rows")
+
+
 def test_an_older_rollout_is_not_the_newest_when_it_is_merged(begun):
     older, newer = "20261125T083000-1a2b3c", "20261127T083000-1a2b3c"
     _report_files.update(str(begun), older, {"reason": ""})

@@ -10,8 +10,7 @@ import copy
 
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
-from ansible_collections.kup.fleet.plugins.plugin_utils import _status, _textfile
+from ansible_collections.kup.fleet.plugins.plugin_utils import _status
 from tests.exposition import parse
 
 STATUS = {
@@ -25,6 +24,7 @@ STATUS = {
     "preserved": [],
     "drained": [],
     "reboot": {"required": False, "packages": [], "microcode": False},
+    "microcode": {"running": "", "available": "", "is_newer": False},
     "libraries": {"units": [], "complete": True},
     "livepatches": [],
 }
@@ -43,6 +43,7 @@ NODES = {
     "ready": of(),
     "restart": of(libraries={"units": [UNIT]}),
     "reboot": of(reboot={"required": True, "packages": ["libc6"]}, libraries={"units": [UNIT]}),
+    "microcode": of(microcode={"running": "0x1", "available": "0x2", "is_newer": True}),
     "update": of(kernel={"needs_update": True}, reboot={"required": True}),
     "probation": of(kernel={"needs_update": True}, update={"phase": "probation"}),
     "failed": of(update={"phase": "failed", "reason": "no restore"}),
@@ -67,12 +68,13 @@ def test_the_neediest_are_first_and_the_others_in_order():
         ("failed", "decision"),
         ("update", "update"),
         ("reboot", "reboot"),
+        ("microcode", "reboot"),
         ("restart", "restart"),
         ("ready", "nothing"),
     ]
     table = _status.table(rows)
     assert len(table) == len(NODES) + 2
-    assert table[-1] == "needs: 3 look, 2 decision, 1 update, 1 reboot, 1 restart, 1 nothing"
+    assert table[-1] == "needs: 3 look, 2 decision, 1 update, 2 reboot, 1 restart, 1 nothing"
 
 
 def test_every_need_is_explained():
@@ -91,6 +93,7 @@ def test_a_line_says_all_of_a_node():
         update={"phase": "fell_back", "reason": "Port 1\nis silent", "data": "partial", "fresh_units": ["a.service"]},
         libraries={"units": [UNIT], "complete": False},
         reboot={"required": True, "packages": ["libc6", "dbus"]},
+        microcode={"running": "0x1", "available": "0x2", "is_newer": True},
         livepatches=[
             {"name": "lkp", "enabled": True, "transition": True},
             {"name": "old", "enabled": False, "transition": False},
@@ -100,7 +103,7 @@ def test_a_line_says_all_of_a_node():
         drained=["haproxy lb1 cache/node1"],
     )
     assert " ".join(found.split()) == (
-        "node1 update 7.2.9-amd64 -> 7.2.12-amd64 1 d fell back Port 1 is silent; a.service started fresh; reboot for libc6, dbus; "
+        "node1 update 7.2.9-amd64 -> 7.2.12-amd64 1 d fell back Port 1 is silent; a.service started fresh; reboot for libc6, dbus; microcode 0x1 -> 0x2; "
         "old code in nginx.service (libc.so.6, ...); not every process was looked at for old code; live patches: lkp (in transition), "
         "old (off); left over: /var/lib/kup/panic.log; preserved: 7.2.1-amd64; drained: haproxy lb1 cache/node1"
     )
@@ -152,17 +155,3 @@ def test_metrics_of_all_nodes():
     assert len(found["kup_needs"]) == len(NODES) * len(_status.NEEDS)
     assert found["kup_update_needed"][(("node", "update"),)] == 1.0
     assert (("node", "down"),) not in found["kup_update_needed"]
-
-
-@pytest.mark.parametrize("path", ["", "/var/lib/x/kup_status.prom"])
-def test_good_paths(path):
-    _textfile.check("kup_status_textfile", path)
-
-
-@pytest.mark.parametrize("path", ["kup.prom", "/var/lib/x/kup.txt", "/var/lib/x/.prom", "/var/lib/x/"])
-def test_a_file_that_no_collector_would_read_is_refused(path):
-    with pytest.raises(
-        KupError,
-        match=r"^kup_status_textfile is '.*', expected an absolute path .* with \.prom, such as '.*/kup_status\.prom'",
-    ):
-        _textfile.check("kup_status_textfile", path)

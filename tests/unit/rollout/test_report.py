@@ -13,7 +13,10 @@ import sys
 
 import pytest
 
+from ansible_collections.kup.fleet.plugins.modules import kup_textfile
 from lab.report import read_report
+from tests.exposition import parse
+from tests.rollout.connection.canned import NEW
 from tests.rollout.nodes import Rollout
 
 GIVEN = {"kup_kernel": "7.2", "kup_units": ["memcached.service"]}
@@ -46,7 +49,8 @@ def trail(folder):
 def ended(tmp_path_factory):
     """(folder, how the run ended) of a rollout whose second node fails, and has a strange name."""
     folder = tmp_path_factory.mktemp("ended")
-    return folder, Rollout(folder, {"node1": {}, "<b>Node2": GATE_FAILS, "node3": {}}).run("-v", **GIVEN)
+    metrics = {"kup_rollout_textfile": f"{folder}/kup_rollout.prom", "kup_textfile_dir": "/collector"}
+    return folder, Rollout(folder, {"node1": {}, "<b>Node2": GATE_FAILS, "node3": {}}).run("-v", **GIVEN, **metrics)
 
 
 def test_the_end_leaves_one_report(ended):
@@ -104,6 +108,29 @@ def test_an_event_of_a_node_has_its_own_row_only(ended):
     events = [event for event in events if "    row:\n" in event]
     assert len(events) == 3
     assert not [event for event in events if "Node2" in event or "node3" in event or "batches" in event]
+
+
+def test_the_end_leaves_metrics_of_the_rollout(ended):
+    folder, done = ended
+    found = parse((folder / "kup_rollout.prom").read_text())
+    counts = {dict(labels)["result"]: value for labels, value in found["kup_rollout_nodes"].items() if value}
+    assert counts == {"committed": 1.0, "fell_back": 1.0, "untouched": 1.0}
+    assert found["kup_rollout_ended"] == {(): 1.0}
+    assert done.report["rollout"]["run_id"] in str(found["kup_rollout_info"])
+
+
+def test_each_node_that_had_its_turn_has_metrics_of_its_update(ended):
+    folder, _done = ended
+    left = {path.stem: json.loads(path.read_text()) for path in (folder / "nodes").glob("*.metrics")}
+    assert {node: each["update"]["result"] for node, each in left.items()} == {
+        "node1": "committed",
+        "<b>Node2": "fell_back",
+    }
+    assert {each["directory"] for each in left.values()} == {"/collector"}
+    found = parse(kup_textfile.files({"status": None, "update": left["node1"]["update"]})["kup_update.prom"])
+    assert found["kup_last_update_outage_seconds"] == {(): 1.5}
+    (labels,) = found["kup_last_update_info"]
+    assert dict(labels)["kernel_after"] == NEW
 
 
 def killing(folder):

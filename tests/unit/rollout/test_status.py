@@ -99,4 +99,4 @@ def test_a_release_without_quotes_is_refused_and_the_table_is_shown_in_any_case(
     assert done.code != 0
     assert done.asked == []
     assert "node1 look kup_kernel is 6.1, expected a text; quote it" in done.said
-    assert "expected an absolute path on the controller that ends with .prom" in done.said
+    assert "expected an absolute path that ends with .prom in a directory that exists" in done.said

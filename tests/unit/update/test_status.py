@@ -16,7 +16,7 @@ from ansible_collections.kup.fleet.plugins.module_utils._drain import record as 
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._metrics import exposition
 from ansible_collections.kup.fleet.plugins.module_utils._metrics import status as metrics
-from ansible_collections.kup.fleet.plugins.module_utils._system import outdated, reboot_required
+from ansible_collections.kup.fleet.plugins.module_utils._system import microcode, outdated, reboot_required
 from ansible_collections.kup.fleet.plugins.module_utils._update import record as records
 from ansible_collections.kup.fleet.plugins.module_utils._update import status
 from tests.exposition import parse
@@ -83,6 +83,8 @@ def found(node, record, has, monkeypatch, tmp_path):
     monkeypatch.setattr(drain_record, "load", lambda: drain_record.Drained(("haproxy lb1 cache/node1",), ""))
     reboot = {"required": True, "packages": ["intel-microcode"], "microcode": True}
     monkeypatch.setattr(reboot_required, "look", lambda: reboot)
+    newer = {"running": "0x1", "available": "0x2", "is_newer": True}
+    monkeypatch.setattr(microcode, "look", lambda: newer)
     monkeypatch.setattr(status, "KERNELS", str(tmp_path / "kernels"))
     monkeypatch.setattr(status, "PANIC_LOG", str(tmp_path / "panic_log"))
     node.kexec_loaded = False
@@ -100,7 +102,7 @@ def test_everything_that_is_asked_for_is_there(found):
     assert look["update"]["reason"] == "because"
     assert look["drained"] == ["haproxy lb1 cache/node1"]
     assert look["libraries"]["units"][0]["unit"] == "nginx.service"
-    assert look["reboot"]["microcode"]
+    assert look["reboot"]["microcode"] and look["microcode"]["is_newer"]
     assert json.loads(json.dumps(look)) == look
 
 
