@@ -67,7 +67,12 @@ class Fleet:
             stderr=subprocess.STDOUT,
             text=True,
             cwd=REPO,
-            env={**os.environ, "ANSIBLE_BECOME_EXE": "/nowhere/sudo", "ANSIBLE_NOCOLOR": "1"},
+            env={
+                **os.environ,
+                "ANSIBLE_BECOME_EXE": "/nowhere/sudo",
+                "ANSIBLE_NOCOLOR": "1",
+                "ANSIBLE_PIPELINING": "1",
+            },
             timeout=300,
         )
         assert "secret" not in done.stdout

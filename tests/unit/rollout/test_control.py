@@ -10,8 +10,8 @@ import http.server
 import json
 import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
 
+import atonce
 import pytest
 
 from tests.rollout.nodes import Rollout
@@ -83,8 +83,7 @@ def runs(tmp_path_factory):
             kup_hooks=hooks,
         )
 
-    with ThreadPoolExecutor(2) as pool:
-        return dict(zip(CASES, pool.map(run, CASES), strict=True))
+    return atonce.each(run, CASES)
 
 
 def about(done):
