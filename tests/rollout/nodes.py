@@ -58,6 +58,9 @@ class Rollout:
 
     def __init__(self, folder, nodes, groups=None):
         self._folder = folder
+        # Of all rollouts of one session of tests.
+        self._modules = folder.parent / "packed modules"
+        self._modules.mkdir(exist_ok=True)
         self._nodes = nodes
         self._groups = groups or {}
         (folder / "nodes").mkdir()
@@ -87,6 +90,7 @@ class Rollout:
             "ANSIBLE_NOCOLOR": "1",
             "ANSIBLE_LOCAL_TEMP": str(self._folder / "tmp"),
             "KUP_CANNED": str(self._folder / "nodes"),
+            "KUP_CANNED_MODULES": str(self._modules),
         }
         program = Path(sys.executable).with_name("ansible-playbook")
         words = ["-i", self._folder / "hosts.json", f"kup.fleet.{playbook}", "-e", json.dumps(given), *words]

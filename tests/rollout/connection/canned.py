@@ -1,8 +1,11 @@
-"""Answer for a node, see tests/rollout/__init__.py. Reads KUP_CANNED, a directory with ``table.json`` and the nodes' states."""
+"""Answer for a node, see tests/rollout/__init__.py. Reads KUP_CANNED, a directory with ``table.json`` and the nodes' states, and
+KUP_CANNED_MODULES, one for modules that are packed.
+"""
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import hashlib
 import json
 import os
@@ -11,6 +14,7 @@ import time
 import uuid
 from pathlib import Path
 
+from ansible import constants
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.connection import ConnectionBase
 
@@ -164,6 +168,12 @@ class Connection(ConnectionBase):
 
     transport = "canned"
     has_pipelining = True
+
+    def __init__(self, *words, **names):
+        super().__init__(*words, **names)
+        # Ansible packs each module once in a run, for half a second each, under a lock that other processes see.
+        with contextlib.suppress(FileExistsError):
+            os.symlink(os.environ["KUP_CANNED_MODULES"], Path(constants.DEFAULT_LOCAL_TMP, "ansiballz_cache"))
 
     def _connect(self):
         return self

@@ -1,10 +1,10 @@
 """The code that is put into kernels: what is in the repository is what its sources build, and it holds under sanitizers."""
 
 import pathlib
-import shutil
 import subprocess
 
 import pytest
+import sanitized
 
 from ansible_collections.kup.fleet.plugins.module_utils._image import stub
 
@@ -27,16 +27,16 @@ def test_code_is_what_its_sources_build(tmp_path):
         assert (tmp_path / f"{name}.bin").read_bytes() == content
 
 
-@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.fixture(scope="module")
+def ends(tmp_path_factory):
+    programs = {
+        name: [REPO / "tests" / "stub" / f"test_{name}.c", STUB / "reserve.c", STUB / "pages.c"]
+        for name in ("reserve", "pages")
+    }
+    return sanitized.Ends(tmp_path_factory.mktemp("stub"), programs)
+
+
+@pytest.mark.parametrize("compiler", sanitized.COMPILERS)
 @pytest.mark.parametrize(("name", "said"), [("reserve", "tables merged"), ("pages", "passed")])
-def test_code_under_sanitizers(tmp_path, compiler, name, said):
-    if not shutil.which(compiler):
-        pytest.skip(f"{compiler} is not installed")
-    program = tmp_path / name
-    warnings = ["-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror"]
-    sanitizers = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-    sources = [REPO / "tests" / "stub" / f"test_{name}.c", STUB / "reserve.c", STUB / "pages.c"]
-    subprocess.run([compiler, *warnings, *sanitizers, "-o", program, *sources], check=True)
-    done = subprocess.run([program], check=False, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    assert said in done.stderr + done.stdout
+def test_code_under_sanitizers(ends, compiler, name, said):
+    assert said in ends.said(compiler, name)

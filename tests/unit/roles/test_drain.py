@@ -3,12 +3,15 @@
 The node is this machine, with a /var/lib of its own. The balancers are asked from the controller itself.
 """
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
+import atonce
 import pytest
 import yaml
 
@@ -16,6 +19,16 @@ from tests.balancers import consul, haproxy, kubernetes, nginx
 
 REPO = Path(__file__).resolve().parents[3]
 BALANCERS = ["haproxy", "nginx", "keepalived", "consul", "kubernetes"]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """How a run ended: its ``code``, the balancers at which the node is ``drained`` then, what the node has on ``record``, the output."""
+
+    code: int
+    drained: list
+    record: dict
+    said: str
 
 
 class Fleet:
@@ -67,11 +80,16 @@ class Fleet:
             stderr=subprocess.STDOUT,
             text=True,
             cwd=REPO,
-            env={**os.environ, "ANSIBLE_BECOME_EXE": "/nowhere/sudo", "ANSIBLE_NOCOLOR": "1"},
+            env={
+                **os.environ,
+                "ANSIBLE_BECOME_EXE": "/nowhere/sudo",
+                "ANSIBLE_NOCOLOR": "1",
+                "ANSIBLE_PIPELINING": "1",
+            },
             timeout=300,
         )
         assert "secret" not in done.stdout
-        return done
+        return Seen(done.returncode, self.drained(), self.record(), done.stdout)
 
     def record(self):
         path = self.folder / "library/kup/drained"
@@ -89,9 +107,8 @@ class Fleet:
         return [name for name in BALANCERS if states[name]]
 
 
-@pytest.fixture(scope="module")
-def fleet(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("drain")
+@contextlib.contextmanager
+def fleet(folder):
     (folder / "nginx").mkdir()
     with (
         haproxy.started(folder) as lb,
@@ -115,27 +132,48 @@ def names(fleet):
     )
 
 
-def test_a_node_is_drained_and_put_back_at_all_balancers(fleet):
-    done = fleet.run("drain", "--check")
-    assert (done.returncode, fleet.drained(), fleet.record()) == (0, [], None), done.stdout
-
-    done = fleet.run("drain")
-    assert (done.returncode, fleet.drained()) == (0, BALANCERS), done.stdout
-    assert fleet.record() == {"places": names(fleet), "left": ""}
-
-    done = fleet.run("finish", kup_drain_result="failed")
-    assert (done.returncode, fleet.drained()) == (0, BALANCERS), done.stdout
-    assert fleet.record() == {"places": names(fleet), "left": "failed"}
-
-    done = fleet.run("finish", kup_drain_result="committed")
-    assert (done.returncode, fleet.drained(), fleet.record()) == (0, [], None), done.stdout
+def drain_and_put_back(one):
+    return [
+        one.run("drain", "--check"),
+        one.run("drain"),
+        one.run("finish", kup_drain_result="failed"),
+        one.run("finish", kup_drain_result="committed"),
+    ]
 
 
-def test_one_balancer_that_fails_does_not_keep_the_others_from_putting_it_back(fleet):
-    assert fleet.run("drain").returncode == 0
-    done = fleet.run("undrain", kup_drain_haproxy_socket="/nowhere/admin.sock")
-    assert (done.returncode, fleet.drained()) == (2, ["haproxy"]), done.stdout
+def fail_at_one(one):
+    return [
+        one.run("drain"),
+        one.run("undrain", kup_drain_haproxy_socket="/nowhere/admin.sock"),
+        one.run("undrain"),
+    ]
+
+
+@pytest.fixture(scope="module")
+def stories(tmp_path_factory):
+    """Dict story → (names of all places of its fleet, what was `Seen` of each run)."""
+
+    def tell(story):
+        with fleet(tmp_path_factory.mktemp("drain")) as one:
+            return names(one), story(one)
+
+    return atonce.each(tell, (drain_and_put_back, fail_at_one))
+
+
+def test_a_node_is_drained_and_put_back_at_all_balancers(stories):
+    places, (checked, drained, failed, committed) = stories[drain_and_put_back]
+    assert (checked.code, checked.drained, checked.record) == (0, [], None), checked.said
+    assert (drained.code, drained.drained) == (0, BALANCERS), drained.said
+    assert drained.record == {"places": places, "left": ""}
+    assert (failed.code, failed.drained) == (0, BALANCERS), failed.said
+    assert failed.record == {"places": places, "left": "failed"}
+    assert (committed.code, committed.drained, committed.record) == (0, [], None), committed.said
+
+
+def test_one_balancer_that_fails_does_not_keep_the_others_from_putting_it_back(stories):
+    places, (drained, failed, undrained) = stories[fail_at_one]
+    assert drained.code == 0
+    assert (failed.code, failed.drained) == (2, ["haproxy"]), failed.said
     # All of them are asked again.
-    assert fleet.record()["places"] == names(fleet)
-    done = fleet.run("undrain")
-    assert (done.returncode, fleet.drained(), fleet.record()) == (0, [], None), done.stdout
+    assert failed.record["places"] == places
+    assert (undrained.code, undrained.drained, undrained.record) == (0, [], None), undrained.said

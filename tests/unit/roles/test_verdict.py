@@ -48,10 +48,13 @@ PLAY = """
   tasks:
     - ansible.builtin.set_fact: {{__kup_failed: true}}
       when: inventory_hostname == 'went_on' and __kup_fresh_units | length > 0
+    - ansible.builtin.set_fact:
+        verdict: "{{{{ {{'row': __kup_row, 'names': __kup_unit_names, 'policies': __kup_unit_policies}} }}}}"
     - ansible.builtin.copy:
-        dest: {out}/{{{{ inventory_hostname }}}}
-        content: "{{{{ {{'row': __kup_row, 'names': __kup_unit_names, 'policies': __kup_unit_policies}} | to_json }}}}"
+        dest: {out}/verdicts
+        content: "{{{{ dict(ansible_play_hosts | zip(ansible_play_hosts | map('extract', hostvars, 'verdict'))) | to_json }}}}"
         mode: "0600"
+      run_once: true
 """
 
 
@@ -70,7 +73,7 @@ def verdicts(tmp_path, names):
         timeout=120,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    return {name: json.loads((tmp_path / name).read_text()) for name in names}
+    return json.loads((tmp_path / "verdicts").read_text())
 
 
 def test_what_has_become_of_each_node(tmp_path):

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import sys
-from concurrent.futures import ThreadPoolExecutor
 
+import atonce
 import pytest
 
 from tests.rollout.connection.canned import NEW
@@ -56,8 +56,7 @@ def runs(tmp_path_factory):
         variables["kup_hooks"] = {name: hook(folder, name, word) for name, word in HOOKS.items()}
         return rollout.run(**{"kup_kernel": "7.2", "kup_units": ["memcached.service"], **variables})
 
-    with ThreadPoolExecutor(2) as pool:
-        return dict(zip(CASES, pool.map(run, CASES), strict=True))
+    return atonce.each(run, CASES)
 
 
 def hook(folder, name, word):

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import http.server
 import threading
-from concurrent.futures import ThreadPoolExecutor
 
+import atonce
 import pytest
 
 from tests.rollout.hooks import hook, hooks
@@ -60,8 +60,7 @@ def runs(tmp_path_factory):
             kup_hooks=hooks(folder, commands),
         )
 
-    with ThreadPoolExecutor(2) as pool:
-        return dict(zip(CASES, pool.map(run, CASES), strict=True))
+    return atonce.each(run, CASES)
 
 
 def about(done):

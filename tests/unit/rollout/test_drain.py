@@ -14,6 +14,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import atonce
 import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils._drain import haproxy as library
@@ -90,10 +91,13 @@ class Ended:
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory):
     """Dict case → the rollout that it was in, at its end. Two rollouts have half of the cases each."""
-    names = list(CASES)
-    halves = [names[::2], names[1::2]]
-    found = [rolled_out({name: CASES[name] for name in half}, tmp_path_factory.mktemp("drain")) for half in halves]
-    return {name: one for one, half in zip(found, halves, strict=True) for name in half}
+
+    def roll_out(half):
+        return rolled_out({name: CASES[name] for name in half}, tmp_path_factory.mktemp("drain"))
+
+    names = tuple(CASES)
+    found = atonce.each(roll_out, (names[::2], names[1::2]))
+    return {name: one for half, one in found.items() for name in half}
 
 
 def rolled_out(cases, folder):

@@ -10,9 +10,9 @@ import json
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import atonce
 import pytest
 
 from ansible_collections.kup.fleet.plugins.plugin_utils import _lock
@@ -47,9 +47,9 @@ def runs(tmp_path_factory):
         return Rollout(folder, nodes).run(*words, **variables), place
 
     # A file system of its own, so that it is good in a container, too.
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as directory, ThreadPoolExecutor(2) as pool:
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as directory:
         shared = Path(directory)
-        yield dict(zip(CASES, pool.map(run, CASES), strict=True))
+        yield atonce.each(run, CASES)
 
 
 def another(folder, place):

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import atonce
 import pytest
 
 from tests.rollout.connection.canned import NEW, OLD
@@ -25,8 +26,7 @@ WRONG = {
 OLDER = "7.2.9-amd64"
 
 
-@pytest.fixture(scope="module")
-def checked(tmp_path_factory):
+def check(folder):
     """A run in check mode, with a node of older package lists, one that is up to date and one that does not answer."""
     nodes = {
         "node1": {},
@@ -34,7 +34,30 @@ def checked(tmp_path_factory):
         "node3": {"state": {"kernel": NEW}},
         "node4": {"down": True},
     }
-    return Rollout(tmp_path_factory.mktemp("rollout"), nodes).run("--check", **GOOD)
+    return Rollout(folder, nodes).run("--check", **GOOD)
+
+
+def refuse(folder):
+    """A run with a good group and, for each of `WRONG`, a group of this name with one node."""
+    groups = {"good": {"hosts": ["node1", "node2"], "vars": GOOD}}
+    groups |= {name: {"hosts": [f"{name}1"], "vars": variables} for name, variables in WRONG.items()}
+    nodes = {host: {} for group in groups.values() for host in group["hosts"]}
+    return Rollout(folder, nodes, groups).run()
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    return atonce.each(lambda run: run(tmp_path_factory.mktemp(run.__name__)), (check, refuse))
+
+
+@pytest.fixture(scope="module")
+def checked(runs):
+    return runs[check]
+
+
+@pytest.fixture(scope="module")
+def refused(runs):
+    return runs[refuse]
 
 
 def test_nodes_with_older_package_lists_are_refused(checked):
@@ -57,15 +80,6 @@ def test_a_check_ends_with_the_plan_of_all_nodes(checked):
 def test_a_check_asks_nodes_for_nothing_else(checked):
     assert {line.split()[1] for line in checked.asked} <= {"kup_preflight", "kup_rehearse"}
     assert checked.report == {}
-
-
-@pytest.fixture(scope="module")
-def refused(tmp_path_factory):
-    """A run with a good group and, for each of `WRONG`, a group of this name with one node."""
-    groups = {"good": {"hosts": ["node1", "node2"], "vars": GOOD}}
-    groups |= {name: {"hosts": [f"{name}1"], "vars": variables} for name, variables in WRONG.items()}
-    nodes = {host: {} for group in groups.values() for host in group["hosts"]}
-    return Rollout(tmp_path_factory.mktemp("rollout"), nodes, groups).run()
 
 
 def test_no_node_is_asked_for_anything(refused):

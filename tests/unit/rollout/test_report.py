@@ -11,6 +11,7 @@ import re
 import stat
 import sys
 
+import atonce
 import pytest
 
 from ansible_collections.kup.fleet.plugins.modules import kup_textfile
@@ -45,10 +46,8 @@ def trail(folder):
     return [(line["event"], line["node"], line["result"]) for line in map(json.loads, lines)]
 
 
-@pytest.fixture(scope="module")
-def ended(tmp_path_factory):
+def end(folder):
     """(folder, how the run ended) of a rollout whose second node fails, and has a strange name."""
-    folder = tmp_path_factory.mktemp("ended")
     metrics = {"kup_rollout_textfile": f"{folder}/kup_rollout.prom", "kup_textfile_dir": "/collector"}
     return folder, Rollout(folder, {"node1": {}, "<b>Node2": GATE_FAILS, "node3": {}}).run("-v", **GIVEN, **metrics)
 
@@ -145,10 +144,8 @@ def killing(folder):
     return {"after_switch": str(folder / "hook.yml")}
 
 
-@pytest.fixture(scope="module")
-def killed(tmp_path_factory):
+def kill(folder):
     """What a killed rollout has left: (folder, how it ended, report as it stands, then with the playbook and at its word)."""
-    folder = tmp_path_factory.mktemp("killed")
     rollout = Rollout(folder, {"node1": {}, "node2": {}})
     done = rollout.run(**GIVEN, kup_hooks=killing(folder))
     stands = read_report(folder / "report")
@@ -159,6 +156,27 @@ def killed(tmp_path_factory):
         rollout.run(playbook="kup_report"),
         rollout.run(playbook="kup_report", kup_rollout_killed=True),
     )
+
+
+def ask(folder):
+    """How the playbook ends where there is no report."""
+    return Rollout(folder, {"node1": {}}).run(playbook="kup_report")
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    # The longest first.
+    return atonce.each(lambda run: run(tmp_path_factory.mktemp(run.__name__)), (kill, end, ask))
+
+
+@pytest.fixture(scope="module")
+def ended(runs):
+    return runs[end]
+
+
+@pytest.fixture(scope="module")
+def killed(runs):
+    return runs[kill]
 
 
 def test_what_a_kill_leaves_is_known(killed):
@@ -188,8 +206,8 @@ def test_the_playbook_closes_it_when_it_is_told_so(killed):
     assert asked.asked == closed.asked
 
 
-def test_the_playbook_says_where_there_is_no_report(tmp_path):
-    done = Rollout(tmp_path, {"node1": {}}).run(playbook="kup_report")
+def test_the_playbook_says_where_there_is_no_report(runs):
+    done = runs[ask]
     assert done.code != 0
     assert "set kup_report_dir, or give the rollout's id" in done.said.replace("''", "'")
     assert done.asked == []

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import datetime
 import json
-from concurrent.futures import ThreadPoolExecutor
 
+import atonce
 import pytest
 
 from tests.rollout.connection.canned import NEW
@@ -46,8 +46,7 @@ def runs(tmp_path_factory):
         rollout = Rollout(folder, {f"node{number}": node for number, node in enumerate(nodes, 1)})
         return rollout.run(*words, **{"kup_kernel": "7.2", "kup_units": ["memcached.service"], **variables})
 
-    with ThreadPoolExecutor(2) as pool:
-        return dict(zip(CASES, pool.map(run, CASES), strict=True))
+    return atonce.each(run, CASES)
 
 
 def slow(folder):
