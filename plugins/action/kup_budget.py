@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import time
+
 from ansible_collections.kup.fleet.plugins.modules.kup_budget import DOCUMENTATION
 from ansible_collections.kup.fleet.plugins.plugin_utils import _budget, _domains, _facts, _soak
 from ansible_collections.kup.fleet.plugins.plugin_utils._controller import ControllerAction
@@ -29,7 +31,7 @@ class ActionModule(ControllerAction):
         if node and not _budget.under_way(facts[node]):
             about = (node, facts, arguments["batches"], arguments["soak"])
             # A node that its domain keeps waits, too: the others of its batch may begin after that.
-            soak = _soak.due(*about) if not budget.objection(node, with_domain=False) else soak
+            soak = _soak.due(*about, time.time()) if not budget.objection(node, with_domain=False) else soak
             why = why or _soak.objection(*about)
             turn = turn and not why
         if not node:

@@ -36,10 +36,11 @@ def waves(batches, seconds, divide):
     return found
 
 
-def due(node, facts, batches, seconds):
+def due(node, facts, batches, seconds, now):
     """The `Soak` for which ``node`` is to wait, and judge; no nodes where it is not its business, or is done.
 
     :param facts: dict node → its facts, for all nodes.
+    :param now: seconds since the epoch. A node that has committed, and did not come to the end of its turn, soaks from now on.
     """
     before = _before(node, batches)
     if not seconds or not before or batches[len(before)][0] != node or not _budget.to_update(facts[node]):
@@ -47,7 +48,7 @@ def due(node, facts, batches, seconds):
     if _is_done(facts[node]):
         return Soak()
     nodes = [name for batch in before for name in batch if _budget.committed(facts[name])]
-    ends = [facts[name]["__kup_turn_ended"] for name in nodes if facts[name].get("__kup_turn_ended")]
+    ends = [float(facts[name].get("__kup_turn_ended") or now) for name in nodes]
     return Soak(tuple(nodes), max(ends, default=0.0) + seconds)
 
 

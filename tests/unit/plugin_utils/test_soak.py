@@ -46,10 +46,12 @@ def test_without_a_soak_no_node_goes_ahead():
         # All nodes that were updated, from the time when the last one had ended.
         ("d", 60, {"b": kept(500.0), "c": kept(400.0)}, _soak.Soak(("a", "b", "c"), 560.0)),
         ("d", 60, {"b": kept(500.0), "c": FAILED}, _soak.Soak(("a", "b"), 560.0)),
+        # A node whose turn did not come to its end.
+        ("d", 60, {"b": kept(500.0), "c": kept(None)}, _soak.Soak(("a", "b", "c"), 960.0)),
     ],
 )
 def test_who_judges_whom_and_when(node, seconds, facts, soak):
-    assert _soak.due(node, {**FACTS, **facts}, BATCHES, seconds) == soak
+    assert _soak.due(node, {**FACTS, **facts}, BATCHES, seconds, now=900.0) == soak
 
 
 def test_the_others_of_a_batch_begin_after_the_soak_only():
