@@ -95,13 +95,13 @@ class Budget:
         self._batches = batches
         self._domains = domains
         self._waves = waves
-        bad = [node for node, about in facts.items() if about.get("__kup_failed")]
+        bad = _with(facts, "__kup_failed")
         self.lost = [node for node in facts if node in set(lost) - set(bad)]
         self.unreachable = [node for node in bad if facts[node].get("__kup_unreached")]
         self.failed = [node for node in bad if node not in set(self.unreachable)] + self.lost
         self.committed = [node for node, about in facts.items() if committed(about)]
-        self.broken = [node for node, about in facts.items() if about.get("__kup_broke")]
-        self.stopping = [node for node, about in facts.items() if about.get("__kup_stops")]
+        self.broken = _with(facts, "__kup_broke")
+        self.stopping = _with(facts, "__kup_stops")
         self.out = [node for node, about in facts.items() if node in self.lost or out_of_service(about)]
         self._held = [about["__kup_held"] for about in facts.values() if about.get("__kup_held")]
 
@@ -163,6 +163,11 @@ class Budget:
             return True, ""
         objection = self.objection(node)
         return not objection, objection
+
+
+def _with(facts, name):
+    """Nodes whose fact ``name`` is true."""
+    return [node for node, about in facts.items() if about.get(name)]
 
 
 def _names(nodes):
