@@ -46,9 +46,8 @@ class ActionModule(ControllerAction):
         path = _report_files.path_of(arguments["directory"], arguments["run_id"])
         if not self._task.check_mode:
             row = _report_files.write_row(arguments["directory"], arguments["run_id"], row)
-            # Whatever the number of nodes: all rows are read now and then only.
-            if textfile.age(arguments["textfile"], time.time()) >= _rollout_metrics.PACE:
-                self._measure(arguments)
+            if arguments["textfile"]:
+                self._measure(arguments, is_row=True)
         return {"changed": not self._task.check_mode, "path": path, "row": row}
 
     def _merge(self, arguments, rollout, is_end):
@@ -60,21 +59,27 @@ class ActionModule(ControllerAction):
             return {"changed": False, "path": path, "rollout": report["rollout"], **_shown(report, shows)}
         finished = time.time() if is_end else None
         report = _report_files.update(directory, run_id, rollout, finished, arguments["killed"])
-        self._measure({**arguments, "run_id": run_id})
+        if arguments["textfile"]:
+            self._measure({**arguments, "run_id": run_id})
         result = {"changed": True, "path": path, "rollout": report["rollout"], **_shown(report, shows)}
         if is_end or shows:
             result["page"] = _report_files.write_page(directory, run_id, _report_page.render(report))
         return result
 
-    def _measure(self, arguments):
-        """Write the metrics of the rollout, if it is the newest. What is wrong with them is said and fails nothing."""
-        path, directory = arguments["textfile"], arguments["directory"]
+    def _measure(self, arguments, is_row=False):
+        """Write the metrics of the rollout, if it is the newest, and of a row if it is time. What is wrong is said and fails nothing."""
+        directory, run_id = arguments["directory"], arguments["run_id"]
         try:
-            if path and _report_files.newest(directory) == arguments["run_id"]:
-                report = _report_files.read(directory, arguments["run_id"])
-                _textfile.write("kup_rollout_textfile", path, _rollout_metrics.text(report, time.time()))
+            if _report_files.newest(directory) != run_id or (is_row and not self._is_time(arguments)):
+                return
+            text = _rollout_metrics.text(_report_files.read(directory, run_id), time.time())
+            _textfile.write("kup_rollout_textfile", arguments["textfile"], text)
         except KupError as error:
             Display().warning(str(error))
+
+    def _is_time(self, arguments):
+        rows = _report_files.number_of_rows(arguments["directory"], arguments["run_id"])
+        return textfile.age(arguments["textfile"], time.time()) >= _rollout_metrics.pace(rows)
 
 
 def _shown(report, shows):

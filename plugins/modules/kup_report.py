@@ -141,7 +141,8 @@ options:
     description:
       - File for metrics of the rollout on the controller, for Prometheus, an absolute path that ends with C(.prom). Its directory has to
         exist. Empty is none.
-      - With O(row) it is written where it is older than 15 seconds, otherwise in any case. If that fails, a warning says so.
+      - With O(row) it is written unless it was a moment ago (a thousandth of a second for each node), otherwise in any case. If that fails, a
+        warning says so.
     type: str
     default: ""
 attributes:

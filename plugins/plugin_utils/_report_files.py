@@ -99,6 +99,15 @@ def write_row(directory, run_id, row):
     return after
 
 
+def number_of_rows(directory, run_id):
+    """How many nodes have a row that is not merged for good.
+
+    :raises KupError: they cannot be listed.
+    """
+    with _guarded(path_of(directory, run_id)), _opened(directory) as folder, _rows_folder(folder, run_id) as rows:
+        return len(rows.names(".json"))
+
+
 def claim(directory, run_id, event):
     """Whether ``event`` of a rollout that runs has not been claimed before, by any of its nodes.
 

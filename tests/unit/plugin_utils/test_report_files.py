@@ -112,6 +112,14 @@ def test_the_end_removes_the_rows_of_its_rollout_only(begun):
     assert results(_report_files.read(str(begun), other)) == {"z": "under_way"}
 
 
+def test_rows_are_counted_until_the_end(begun):
+    assert _report_files.number_of_rows(begun, RUN) == 0
+    for node in ("node1", "node2", "node1"):
+        _report_files.write_row(begun, RUN, {"name": node})
+    assert _report_files.claim(begun, RUN, "stop")
+    assert _report_files.number_of_rows(begun, RUN) == 2
+
+
 def test_an_event_is_claimed_once_and_leaves_nothing_behind(begun):
     _report_files.write_row(begun, RUN, {"name": "node1", "result": "committed"})
     assert [_report_files.claim(begun, RUN, event) for event in ("stop", "stop", "canary")] == [True, False, True]

@@ -147,7 +147,7 @@ def killing(folder):
 def kill(folder):
     """What a killed rollout has left: (folder, how it ended, report as it stands, then with the playbook and at its word)."""
     rollout = Rollout(folder, {"node1": {}, "node2": {}})
-    done = rollout.run(**GIVEN, kup_hooks=killing(folder))
+    done = rollout.run(**GIVEN, kup_hooks=killing(folder), kup_rollout_textfile=f"{folder}/kup_rollout.prom")
     stands = read_report(folder / "report")
     return (
         folder,
@@ -186,6 +186,13 @@ def test_what_a_kill_leaves_is_known(killed):
     assert done.results == {"node1": "pending", "node2": "pending"}
     assert {row["name"]: row["result"] for row in stands["nodes"]} == {"node1": "under_way", "node2": "pending"}
     assert stands["rollout"]["batches"] == [["node1"], ["node2"]]
+
+
+def test_metrics_say_what_is_in_flight(killed):
+    folder, *_runs = killed
+    found = parse((folder / "kup_rollout.prom").read_text())
+    assert found["kup_rollout_nodes_in_flight"] == {(): 1.0}
+    assert found["kup_rollout_ended"] == {(): 0.0}
 
 
 def test_the_playbook_brings_it_up_to_date(killed):
