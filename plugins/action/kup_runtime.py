@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ansible_collections.kup.fleet.plugins.module_utils._update import runtime
 from ansible_collections.kup.fleet.plugins.plugin_utils import _programs
 from ansible_collections.kup.fleet.plugins.plugin_utils._node import NodeAction
 
@@ -21,15 +20,8 @@ class ActionModule(NodeAction):
             return self._task.args
         module = _texts("files/kmod") | {"table.h": (_COLLECTION / "files/stub/table.h").read_text(encoding="utf-8")}
         texts = {"library": _texts("plugins/module_utils"), "node": _texts("files/node"), "kernel_module": module}
-        return self._task.args | texts | {"programs": _packed(self._task.args.get("installed") or {})}
-
-
-def _packed(installed):
-    """The programs whose digests are not those of ``installed`` (dict name → SHA-256): dict name → `runtime.pack` of it."""
-    files = str(_COLLECTION / "files")
-    digests = _programs.digests(files)
-    paths = {name: path for name, path in _programs.paths(files).items() if digests[name] != installed.get(name)}
-    return {name: runtime.pack(Path(path).read_bytes()) for name, path in paths.items()}
+        programs = _programs.packed(str(_COLLECTION / "files"), self._task.args.get("installed") or {})
+        return self._task.args | texts | {"programs": programs}
 
 
 def _texts(directory):

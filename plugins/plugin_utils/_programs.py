@@ -6,10 +6,13 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import shutil
 import subprocess
 import tempfile
+import zlib
+from pathlib import Path
 
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._files import digest
@@ -33,6 +36,21 @@ def _folder(files, name):
 def digests(files):
     """Dict name → SHA-256; empty for a program that is not there."""
     return {name: digest(path) if os.path.exists(path) else "" for name, path in paths(files).items()}
+
+
+def packed(files, installed):
+    """The programs whose digests are not those of ``installed``: dict name → content as a text, compressed by zlib and in Base64.
+
+    :param installed: dict name → SHA-256, as `digests` has them.
+    """
+    known = digests(files)
+    wanted = {name: path for name, path in paths(files).items() if known[name] != installed.get(name)}
+    return {name: pack(Path(path).read_bytes()) for name, path in wanted.items()}
+
+
+def pack(content):
+    """``content`` (bytes) of a program as a text that an argument of the module kup_runtime can be."""
+    return base64.b64encode(zlib.compress(content)).decode("ascii")
 
 
 def provide(files, dry=False):

@@ -33,6 +33,25 @@ int process_start(pid_t pid, uint64_t *start)
 	return word && !parse_number(word, UINT64_MAX, start) ? 0 : -1;
 }
 
+static int read_keeper(struct keeper_file *keeper, uint64_t pid, uint64_t start)
+{
+	if (keeper->pid || !pid || pid > INT_MAX)
+		return -1;
+	keeper->pid = (pid_t)pid;
+	keeper->start = start;
+	return 0;
+}
+
+static int read_end(struct keeper_file *keeper, const char *unit, uint64_t inode, uint64_t number)
+{
+	if (!keeper->pid || !inode || number > INT_MAX || keeper->count == 2 * PAIRS_MAX * PAIR_UNITS_MAX)
+		return -1;
+	if (keeper->unit && strcmp(keeper->unit, unit))
+		return 0;
+	APPEND(keeper->ends, keeper->count, ((struct kept_end){ (uint32_t)inode, (int)number }));
+	return 0;
+}
+
 static int read_line(struct words *words, void *context)
 {
 	struct keeper_file *keeper = context;
@@ -41,20 +60,11 @@ static int read_line(struct words *words, void *context)
 
 	if (words->count < 3 || parse_number(words->word[at], UINT32_MAX, &first) || parse_number(words->word[at + 1], UINT64_MAX, &second))
 		return -1;
-	if (words->count == 3 && !strcmp(words->word[0], "keeper") && !keeper->pid && first && first <= INT_MAX) {
-		keeper->pid = (pid_t)first;
-		keeper->start = second;
-		return 0;
-	}
-	if (words->count != 4 || strcmp(words->word[0], "end") || !keeper->pid || !first || second > INT_MAX ||
-	    keeper->count == 2 * PAIRS_MAX * PAIR_UNITS_MAX)
-		return -1;
-	if (keeper->unit && strcmp(keeper->unit, words->word[1]))
-		return 0;
-	if (!(keeper->count & (keeper->count - 1)))
-		keeper->ends = take_more(keeper->ends, keeper->count ? 2 * keeper->count : 1, sizeof(*keeper->ends));
-	keeper->ends[keeper->count++] = (struct kept_end){ (uint32_t)first, (int)second };
-	return 0;
+	if (words->count == 3 && !strcmp(words->word[0], "keeper"))
+		return read_keeper(keeper, first, second);
+	if (words->count == 4 && !strcmp(words->word[0], "end"))
+		return read_end(keeper, words->word[1], first, second);
+	return -1;
 }
 
 int keeper_read(struct keeper_file *keeper, const char *unit, const char *path)

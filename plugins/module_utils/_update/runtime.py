@@ -46,7 +46,7 @@ def layout(library, node, kernel_module):
 def install(wanted, packed=None, dry=False):
     """Make the node have ``wanted`` and nothing else; returns the paths that had to be changed.
 
-    :param packed: the programs that the node has not got as they should be, dict name → what `pack` has made of it.
+    :param packed: the programs that the node has not got as they should be, dict name → its content, compressed by zlib and in Base64.
     :param dry: only say which.
     :raises KupError: all of it is to go while an update is under way, or a program has been damaged on its way.
     """
@@ -75,11 +75,6 @@ def _remove(stale, kept):
     for path in stale:
         os.unlink(path)
     _remove_empty_directories(kept)
-
-
-def pack(content):
-    """``content`` (bytes) of a program as a text that a module's argument can be: compressed, in Base64."""
-    return base64.b64encode(zlib.compress(content)).decode("ascii")
 
 
 def _unpack(name, text):

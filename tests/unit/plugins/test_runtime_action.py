@@ -7,12 +7,12 @@ import pytest
 
 from ansible_collections.kup.fleet.plugins.action import kup_runtime
 from ansible_collections.kup.fleet.plugins.module_utils._paths import PROGRAMS
-from ansible_collections.kup.fleet.plugins.module_utils._update import runtime
+from ansible_collections.kup.fleet.plugins.plugin_utils import _programs
 
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    for name, path in kup_runtime._programs.paths(str(tmp_path / "files")).items():
+    for name, path in _programs.paths(str(tmp_path / "files")).items():
         Path(path).parent.mkdir(parents=True)
         Path(path).write_bytes(name.encode())
     for folder in ("plugins/module_utils", "files/node", "files/kmod", "files/stub"):
@@ -29,15 +29,15 @@ def arguments(**args):
 
 
 def test_a_node_without_programs_gets_all(files):
-    assert arguments()["programs"] == {name: runtime.pack(name.encode()) for name in PROGRAMS}
+    assert arguments()["programs"] == {name: _programs.pack(name.encode()) for name in PROGRAMS}
 
 
 def test_a_node_gets_what_differs(files):
     first, *others = PROGRAMS
-    installed = kup_runtime._programs.digests(str(files)) | {first: ""}
-    assert arguments(installed=installed)["programs"] == {first: runtime.pack(first.encode())}
+    installed = _programs.digests(str(files)) | {first: ""}
+    assert arguments(installed=installed)["programs"] == {first: _programs.pack(first.encode())}
     for name in others:
-        Path(kup_runtime._programs.paths(str(files))[name]).write_bytes(b"newer")
+        Path(_programs.paths(str(files))[name]).write_bytes(b"newer")
     assert set(arguments(installed=installed)["programs"]) == set(PROGRAMS)
 
 

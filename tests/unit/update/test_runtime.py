@@ -8,6 +8,7 @@ from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._paths import PROGRAMS
 from ansible_collections.kup.fleet.plugins.module_utils._update import runtime
 from ansible_collections.kup.fleet.plugins.module_utils._update.record import Record
+from ansible_collections.kup.fleet.plugins.plugin_utils import _programs
 
 LIBRARY = {"_paths.py": "1\n", "_update/cli.py": "2\n"}
 NODE = {"cli": "#!/bin/sh\n", "boot/generator": "#!/bin/sh\n:\n", "boot/early": "#!/bin/sh\n", "lib/record.sh": ":\n"}
@@ -64,8 +65,8 @@ def test_files_and_folders_of_an_older_layout_are_removed(node):
 
 def test_programs_that_are_sent_are_installed_and_the_others_stay(node):
     first, second = PROGRAMS[0], PROGRAMS[-1]  # one in a directory of its own
-    runtime.install(wanted(), {first: runtime.pack(b"old"), second: runtime.pack(b"\0\xff" * 5000)})
-    assert runtime.install(wanted(), {first: runtime.pack(b"new")}) == [f"{node}/{first}"]
+    runtime.install(wanted(), {first: _programs.pack(b"old"), second: _programs.pack(b"\0\xff" * 5000)})
+    assert runtime.install(wanted(), {first: _programs.pack(b"new")}) == [f"{node}/{first}"]
     assert installed(node) == {*LAYOUT, first, second}
     assert (node / first).read_bytes() == b"new"
     assert (node / second).read_bytes() == b"\0\xff" * 5000
@@ -75,15 +76,15 @@ def test_programs_that_are_sent_are_installed_and_the_others_stay(node):
 
 def test_programs_are_not_installed_in_check_mode(node):
     runtime.install(wanted())
-    assert runtime.install(wanted(), {"paged": runtime.pack(b"new")}, dry=True) == [f"{node}/paged"]
+    assert runtime.install(wanted(), {"paged": _programs.pack(b"new")}, dry=True) == [f"{node}/paged"]
     assert installed(node) == LAYOUT
 
 
 @pytest.mark.parametrize(
     ("name", "text", "sentence"),
     [
-        ("../paged", runtime.pack(b""), "expected one of paged, environment, fingerprint, ends/kup_pairs.so"),
-        ("paged", runtime.pack(b"program")[:-8], "came to the node damaged"),
+        ("../paged", _programs.pack(b""), "expected one of paged, environment, fingerprint, ends/kup_pairs.so"),
+        ("paged", _programs.pack(b"program")[:-8], "came to the node damaged"),
         ("paged", "no base64", "came to the node damaged"),
     ],
 )
