@@ -72,11 +72,6 @@ def choose(selector):
     return fitting[-1] if fitting else None
 
 
-def release_of(name):
-    """The release that the package ``name`` brings; empty for none."""
-    return (name or "").removeprefix(_PACKAGE)
-
-
 def package(selector):
     """Name of the newest package that would bring such a kernel, from the apt lists; None if there is none."""
     check_selector(selector)
@@ -96,5 +91,5 @@ def package(selector):
 
 
 def in_package(name):
-    """The release that the package ``name`` brings: ``linux-image-6.1.0-25-amd64`` → ``6.1.0-25-amd64``."""
-    return name.removeprefix(_PACKAGE)
+    """The release that the package ``name`` brings: ``linux-image-6.1.0-25-amd64`` → ``6.1.0-25-amd64``; empty for none."""
+    return (name or "").removeprefix(_PACKAGE)

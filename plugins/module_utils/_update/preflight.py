@@ -58,7 +58,7 @@ def examine(selector, unit_names, images, engine, disk_checkpoint, owner, *, fre
     _refuse_directory(images)
     running, target = node_kernels.running(), node_kernels.choose(selector)
     package = None if target else node_kernels.package(selector)
-    wanted = target or node_kernels.in_package(package or "")
+    wanted = target or node_kernels.in_package(package)
     record = records.load()
     needs_update = wanted != running or record["PHASE"] == "probation"
     judged = _judge_all([Unit(name) for name in full_names(unit_names)])

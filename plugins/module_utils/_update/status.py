@@ -53,7 +53,7 @@ def of_kernels(selector):
     """What runs, what there is, and whether that is another one; what is not known is empty, ``built`` and ``needs_update`` None."""
     running = kernels.running()
     installed = kernels.choose(selector) or ""
-    available = kernels.release_of(kernels.package(selector))
+    available = kernels.in_package(kernels.package(selector))
     wanted = max((release for release in (installed, available) if release), key=kernels.order, default="")
     return {
         "running": running,
