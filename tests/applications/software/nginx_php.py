@@ -30,6 +30,8 @@ pid /run/web-of-php.pid;
 events {}
 http {
     keepalive_timeout 3600s;
+    client_body_timeout 3600s;
+    send_timeout 3600s;
     server {
         listen PORT;
         location / {
