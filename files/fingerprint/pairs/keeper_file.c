@@ -33,6 +33,19 @@ int process_start(pid_t pid, uint64_t *start)
 	return word && !parse_number(word, UINT64_MAX, start) ? 0 : -1;
 }
 
+/* A line of an end; it counts if it is of the unit that is asked for. */
+static int read_end(struct keeper_file *keeper, const struct words *words, uint64_t inode, uint64_t number)
+{
+	if (!inode || number > INT_MAX || keeper->count == 2 * PAIRS_MAX * PAIR_UNITS_MAX)
+		return -1;
+	if (keeper->unit && strcmp(keeper->unit, words->word[1]))
+		return 0;
+	if (!(keeper->count & (keeper->count - 1)))
+		keeper->ends = take_more(keeper->ends, keeper->count ? 2 * keeper->count : 1, sizeof(*keeper->ends));
+	keeper->ends[keeper->count++] = (struct kept_end){ (uint32_t)inode, (int)number };
+	return 0;
+}
+
 static int read_line(struct words *words, void *context)
 {
 	struct keeper_file *keeper = context;
@@ -46,15 +59,9 @@ static int read_line(struct words *words, void *context)
 		keeper->start = second;
 		return 0;
 	}
-	if (words->count != 4 || strcmp(words->word[0], "end") || !keeper->pid || !first || second > INT_MAX ||
-	    keeper->count == 2 * PAIRS_MAX * PAIR_UNITS_MAX)
+	if (words->count != 4 || strcmp(words->word[0], "end") || !keeper->pid)
 		return -1;
-	if (keeper->unit && strcmp(keeper->unit, words->word[1]))
-		return 0;
-	if (!(keeper->count & (keeper->count - 1)))
-		keeper->ends = take_more(keeper->ends, keeper->count ? 2 * keeper->count : 1, sizeof(*keeper->ends));
-	keeper->ends[keeper->count++] = (struct kept_end){ (uint32_t)first, (int)second };
-	return 0;
+	return read_end(keeper, words, first, second);
 }
 
 int keeper_read(struct keeper_file *keeper, const char *unit, const char *path)
