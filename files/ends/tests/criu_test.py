@@ -113,91 +113,97 @@ def equal(found, wanted, what):
         sys.exit(f"{what} is {found!r}, expected {wanted!r}")
 
 
-def main(program, plugins, *criu):
-    criu = criu or ("criu",)
-    checked(run("ip", "link", "set", "lo", "up"))
-    with tempfile.TemporaryDirectory() as place:
-        plan, keeper = Path(place) / "plan", Path(place) / "keeper"
-        plan.mkdir(mode=0o700)
-        path = f"{place}/listener.sock"
-        # Process ids that a new boot does not use before the restore.
-        Path("/proc/sys/kernel/ns_last_pid").write_text("20000")
-        server, client = Tree("server", place), Tree("client", place)
-        spelled = repr(path), repr(f"\0abstract-{os.getpid()}")
-        for number, (kind, name) in enumerate(zip((STREAM, SEQPACKET), spelled, strict=True)):
+class Proof:
+    """Connections between two trees, as they are before and after."""
+
+    def __init__(self, place, program, plugins, criu):
+        self.program, self.plugins, self.criu = program, plugins, criu
+        self.plan, self.keeper = Path(place) / "plan", Path(place) / "keeper"
+        self.plan.mkdir(mode=0o700)
+        self.path = f"{place}/listener.sock"
+        self.server, self.client = Tree("server", place), Tree("client", place)
+        self.spelled = repr(self.path), repr(f"\0abstract-{os.getpid()}")
+        self.names, self.inodes, self.noted = [], {}, ()
+
+    def connect(self, listener):
+        kind = SEQPACKET if listener else STREAM
+        self.client.do(f"s.append(socket.socket(socket.AF_UNIX, {int(kind)}))")
+        self.client.do(f"s[-1].connect({self.spelled[listener]})")
+        self.server.do(f"s.append(s[{listener}].accept()[0])")
+
+    def makers(self, tree, numbers):
+        return [tree.do(f"struct.unpack('iII', s[{number}].getsockopt(1, 17, 12))") for number in numbers]
+
+    def make(self):
+        server, client = self.server, self.client
+        for number, (kind, name) in enumerate(zip((STREAM, SEQPACKET), self.spelled, strict=True)):
             server.do(f"s.append(socket.socket(socket.AF_UNIX, {int(kind)}))")
             server.do(f"s[{number}].bind({name})")
             server.do(f"s[{number}].listen(9)")
-        names = [server.do(f"s[{number}].getsockname()") for number in (0, 1)]
-
-        def connect(listener):
-            kind = SEQPACKET if listener else STREAM
-            client.do(f"s.append(socket.socket(socket.AF_UNIX, {int(kind)}))")
-            client.do(f"s[-1].connect({spelled[listener]})")
-            server.do(f"s.append(s[{listener}].accept()[0])")
-
+        self.names = [server.do(f"s[{number}].getsockname()") for number in (0, 1)]
         # idle, unread both ways, half closed, messages, closed meanwhile
         for listener in (0, 0, 0, 1, 0):
-            connect(listener)
+            self.connect(listener)
         client.do("s[1].send(b'to the server')")
         server.do("s[3].send(b'to the client')")
         client.do("s[2].send(b'last')")
         client.do("s[2].shutdown(socket.SHUT_WR)")
         client.do("[s[3].send(b'm%d' % each) for each in range(9)]")
         client.do("s[0].setblocking(False)")
-        before = {one: one.do("[os.fstat(each.fileno()).st_ino for each in s]") for one in (server, client)}
+        self.inodes = {one: one.do("[os.fstat(each.fileno()).st_ino for each in s]") for one in (server, client)}
         server.fork()
         client.fork()
-        asked = "struct.unpack('iII', s[{}].getsockopt(1, 17, 12))"
-        noted = (
-            [server.do(asked.format(number)) for number in range(2, 7)],
-            [client.do(asked.format(number)) for number in range(5)],
-        )
-        equal([each[0] for each in noted[0]], [client.pids[0]] * 5, "the server's peer")
+        self.noted = self.makers(server, range(2, 7)), self.makers(client, range(5))
+        equal([each[0] for each in self.noted[0]], [client.pids[0]] * 5, "the server's peer")
 
+    def dump(self, tree, how):
+        words = ("--images-dir", tree.images, "--log-file", "dump.log", "-v4", how, "--libdir", self.plugins)
+        checked(run(*self.criu, "dump", "--tree", tree.pids[0], *words), tree.images / "dump.log")
+
+    def take(self):
+        server, client = self.server, self.client
         begin = time.monotonic()
-        for one in (client, server):
-            checked(
-                run(*criu, "dump", "--tree", one.pids[0], "--images-dir", one.images, "--log-file", "dump.log", "-v4", "--leave-stopped",
-                    "--libdir", plugins),
-                one.images / "dump.log",
-            )  # fmt: skip
-            if one is client:
-                server.do("s[6].send(b'lost') and s[6].close()")
-                server.do("s[6].close()", worker=True)
+        self.dump(client, "--leave-stopped")
+        server.do("s[6].send(b'lost') and s[6].close()")
+        server.do("s[6].close()", worker=True)
+        self.dump(server, "--leave-stopped")
         print(f"dumps: {time.monotonic() - begin:.2f} s")
-        wanted = before[client][:5], before[server][2:6]
-        for one, inodes in zip((client, server), wanted, strict=True):
-            equal(
-                sorted(map(int, (one.images / "pairs").read_text().split())),
-                sorted(inodes),
-                f"what leads out of {one.name}",
-            )
+        wanted = self.inodes[client][:5], self.inodes[server][2:6]
         text = ""
-        for one in (client, server):
+        for one, inodes in zip((client, server), wanted, strict=True):
+            listed = (one.images / "pairs").read_text().split()
+            equal(sorted(map(int, listed)), sorted(inodes), f"what leads out of {one.name}")
             text += f"unit {one.name}\n" + "".join(f"process {pid}\n" for pid in one.pids)
-            text += "".join(f"socket {inode}\n" for inode in (one.images / "pairs").read_text().split())
+            text += "".join(f"socket {inode}\n" for inode in listed)
         begin = time.monotonic()
-        checked(run(program, "take-pairs", plan, input=text))
+        checked(run(self.program, "take-pairs", self.plan, input=text))
         print(f"take-pairs: {(time.monotonic() - begin) * 1000:.0f} ms")
-        for one in (server, client):
-            one.kill()
 
+    def restore(self):
         begin = time.monotonic()
-        checked(run(program, "keep-pairs", plan, keeper))
+        checked(run(self.program, "keep-pairs", self.plan, self.keeper))
         print(f"keep-pairs: {(time.monotonic() - begin) * 1000:.0f} ms")
-        for one in (server, client):
-            checked(
-                run(program, "join-pairs", keeper, one.name, *criu, "restore", "--images-dir", one.images, "--log-file", "restore.log",
-                    "-v4", "--restore-detached", stdin=subprocess.DEVNULL),
-                one.images / "restore.log",
-            )  # fmt: skip
-        checked(run(program, "end-pairs", keeper))
+        for one in (self.server, self.client):
+            words = ("--images-dir", one.images, "--log-file", "restore.log", "-v4", "--restore-detached")
+            done = run(
+                self.program,
+                "join-pairs",
+                self.keeper,
+                one.name,
+                *self.criu,
+                "restore",
+                *words,
+                stdin=subprocess.DEVNULL,
+            )
+            checked(done, one.images / "restore.log")
+        checked(run(self.program, "end-pairs", self.keeper))
 
-        equal([server.do(asked.format(number)) for number in range(2, 6)], noted[0][:4], "the server's peer after it")
-        equal([client.do(asked.format(number)) for number in range(5)], noted[1], "the client's peer after it")
-        equal(server.do("[each.getsockname() for each in s[2:6]]"), [path] * 3 + [names[1]], "the server's names")
-        equal(client.do("[each.getpeername() for each in s[:4]]"), [path] * 3 + [names[1]], "the client's peers")
+    def compare(self):
+        server, client, names = self.server, self.client, [self.path] * 3 + [self.names[1]]
+        equal(self.makers(server, range(2, 6)), self.noted[0][:4], "the server's peer after it")
+        equal(self.makers(client, range(5)), self.noted[1], "the client's peer after it")
+        equal(server.do("[each.getsockname() for each in s[2:6]]"), names, "the server's names")
+        equal(client.do("[each.getpeername() for each in s[:4]]"), names, "the client's peers")
         equal(client.do("[os.get_blocking(each.fileno()) for each in s]"), [False] + [True] * 4, "what blocks")
         equal(server.do("s[3].recv(99)", worker=True), "to the server", "what the server reads")
         equal(client.do("s[1].recv(99)"), "to the client", "what the client reads")
@@ -211,26 +217,32 @@ def main(program, plugins, *criu):
         server.do("s[2].send(b'pong')", worker=True)
         equal(client.do("s[0].recv(9)"), "pong", "the idle connection's way back")
         # The listener is the restored one.
-        connect(0)
+        self.connect(0)
         client.do("s[-1].send(b'new')")
         equal(server.do("s[-1].recv(9)"), "new", "a new connection")
-        equal(
-            re.findall(r"^[^Z].*(criu|fingerprint)", run("ps", "-eo", "stat,comm").stdout, re.MULTILINE),
-            [],
-            "what still runs",
-        )
+        running = re.findall(r"^[^Z].*(criu|fingerprint)", run("ps", "-eo", "stat,comm").stdout, re.MULTILINE)
+        equal(running, [], "what still runs")
+
+
+def main(program, plugins, *criu):
+    checked(run("ip", "link", "set", "lo", "up"))
+    # Process ids that a new boot does not use before the restore.
+    Path("/proc/sys/kernel/ns_last_pid").write_text("20000")
+    with tempfile.TemporaryDirectory() as place:
+        proof = Proof(place, program, plugins, criu or ("criu",))
+        proof.make()
+        proof.take()
+        both = proof.server, proof.client
+        for one in both:
+            one.kill()
+        proof.restore()
+        proof.compare()
         # Once more: these sockets have come from the keeper.
-        for one in (client, server):
+        for one in both:
             (one.images / "pairs").unlink()
-            checked(
-                run(*criu, "dump", "--tree", one.pids[0], "--images-dir", one.images, "--log-file", "dump.log", "-v4", "--leave-running",
-                    "--libdir", plugins),
-                one.images / "dump.log",
-            )  # fmt: skip
-            os.kill(one.pids[0], 0)
-        for one in (server, client):
-            for pid in one.pids:
-                os.kill(pid, signal.SIGKILL)
+            proof.dump(one, "--leave-running")
+        for pid in [pid for one in both for pid in one.pids]:
+            os.kill(pid, signal.SIGKILL)
         print("all as before")
 
 
