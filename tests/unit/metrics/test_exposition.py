@@ -34,19 +34,19 @@ STRANGE = [
 @pytest.mark.parametrize("value", STRANGE)
 def test_no_value_of_a_label_is_anything_else(value):
     gauges = Gauges()
-    gauges.add("kup_a", "A thing.", 1, name=value, other="x")
+    gauges.add("kup_a", "A thing.", 1, unit=value, other="x")
     gauges.add("kup_b", "Another.", 2)
     found = parse(gauges.text())
     assert list(found) == ["kup_a", "kup_b"]
     ((labels, number),) = found["kup_a"].items()
     assert (dict(labels)["other"], number) == ("x", 1.0)
     if value.isprintable():
-        assert dict(labels)["name"] == value
+        assert dict(labels)["unit"] == value
 
 
 def test_a_label_is_no_text():
     gauges = Gauges()
-    gauges.add("kup_a", "A thing.", 1, name="x" * 5000)
+    gauges.add("kup_a", "A thing.", 1, unit="x" * 5000)
     assert len(gauges.text()) < 400
 
 

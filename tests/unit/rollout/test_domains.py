@@ -34,7 +34,8 @@ CASES = {
 }
 
 
-def racks(folder, nodes, racks=RACKS):
+def racks(folder, nodes, racks=None):
+    racks = racks or RACKS
     groups = {name: {"hosts": hosts, "vars": {"rack": name[1:]}} for name, hosts in racks.items()}
     return Rollout(folder, {host: nodes.get(host, {}) for hosts in racks.values() for host in hosts}, groups)
 
