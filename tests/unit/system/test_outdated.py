@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 
@@ -19,12 +18,13 @@ from ansible_collections.kup.fleet.plugins.module_utils._system import outdated,
 def program(tmp_path, monkeypatch):
     """A program of a package, as it were, and a process that runs it."""
     monkeypatch.setattr(outdated, "_PACKAGED", (str(tmp_path),))
-    path = tmp_path / "sleep"
-    shutil.copy(shutil.which("sleep"), path)
-    with subprocess.Popen([path, "600"]) as child:
-        # Until the child has become the program.
-        while os.readlink(f"/proc/{child.pid}/exe") != str(path):
-            pass
+    path = tmp_path / "cat"
+    shutil.copy(shutil.which("cat"), path)
+    with subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        # A program that answers has all of its mappings.
+        child.stdin.write(b"here\n")
+        child.stdin.flush()
+        assert child.stdout.readline() == b"here\n"
         yield path, child.pid
         child.kill()
 
@@ -52,7 +52,7 @@ def test_only_packages_have_code_that_an_upgrade_replaces(program, monkeypatch):
 
 def test_a_name_that_ends_like_a_removed_file(program):
     path, pid = program
-    (path.parent / "sleep (deleted)").write_text("")
+    (path.parent / "cat (deleted)").write_text("")
     path.unlink()
     # Which of both is meant cannot be told: the unit is not blamed.
     assert outdated.of_process(pid) == (set(), True)
