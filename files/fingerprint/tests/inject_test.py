@@ -157,14 +157,14 @@ def test_signals_and_numbers_of_a_busy_process_are_all_right():
     target = Target(
         "n=[0]; signal.signal(14,lambda *a: n.__setitem__(0,n[0]+1)); signal.setitimer(signal.ITIMER_REAL,.001,.001)\n"
         "import hashlib,math\nprint('ready',flush=True)\nbad=0; b=os.urandom(20000); h=hashlib.sha256(b).digest(); t=time.monotonic()\n"
-        "while time.monotonic()-t<2:\n"
+        "while time.monotonic()-t<2 or n[0]<=100:\n"
         " bad+=hashlib.sha256(b).digest()!=h or sum(i*.5 for i in range(500))!=62375.0\n"
-        "signal.setitimer(signal.ITIMER_REAL,0); print(bad, n[0]>100)\n"
+        "signal.setitimer(signal.ITIMER_REAL,0); print(bad)\n"
     )
     until = time.monotonic() + 1.5
     while time.monotonic() < until:
         assert ask(target.pid) == []
-    assert target.end() == "0 True"
+    assert target.end() == "0"
 
 
 def test_a_filter_of_system_calls_does_not_see_it():
