@@ -23,20 +23,13 @@ static int add_unit(struct carried *carried, const char *name)
 	return 0;
 }
 
-/* Makes room for one more in a list that grows by doubling. */
-static void *room(void *list, size_t count, size_t size)
-{
-	return count & (count - 1) ? list : take_more(list, count ? 2 * count : 1, size);
-}
-
 static int add_process(struct carried *carried, struct carried_unit *unit, const char *word)
 {
 	uint64_t pid;
 
 	if (parse_number(word, INT_MAX, &pid) || !pid || carried->processes_count == CARRIED_PROCESSES_MAX)
 		return -1;
-	unit->processes = room(unit->processes, unit->processes_count, sizeof(*unit->processes));
-	unit->processes[unit->processes_count++] = (pid_t)pid;
+	APPEND(unit->processes, unit->processes_count, (pid_t)pid);
 	carried->processes_count++;
 	return 0;
 }
@@ -47,8 +40,7 @@ static int add_socket(struct carried *carried, struct carried_unit *unit, const 
 
 	if (parse_number(word, UINT32_MAX, &inode) || !inode || carried->inodes_count == CARRIED_ENDS_MAX)
 		return -1;
-	unit->inodes = room(unit->inodes, unit->inodes_count, sizeof(*unit->inodes));
-	unit->inodes[unit->inodes_count++] = (uint32_t)inode;
+	APPEND(unit->inodes, unit->inodes_count, (uint32_t)inode);
 	carried->inodes_count++;
 	return 0;
 }

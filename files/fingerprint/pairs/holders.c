@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/lines.h"
+
 /* Of all processes: each descriptor of a stream socket is one. */
 #define DESCRIPTORS_MAX ((size_t)1 << 24)
 
@@ -27,9 +29,7 @@ static int add(struct holders *holders, struct holder holder)
 {
 	if (holders->count == DESCRIPTORS_MAX)
 		return fail("The carried processes have more than %zu descriptors of unix sockets.", DESCRIPTORS_MAX);
-	if (!(holders->count & (holders->count - 1)))
-		holders->list = take_more(holders->list, holders->count ? 2 * holders->count : 1, sizeof(*holders->list));
-	holders->list[holders->count++] = holder;
+	APPEND(holders->list, holders->count, holder);
 	return 0;
 }
 

@@ -10,11 +10,8 @@
 
 struct pair *pairs_add(struct pairs *pairs)
 {
-	/* Powers of two. */
-	if (!(pairs->count & (pairs->count - 1)))
-		pairs->list = take_more(pairs->list, pairs->count ? 2 * pairs->count : 1, sizeof(*pairs->list));
-	memset(&pairs->list[pairs->count], 0, sizeof(*pairs->list));
-	return &pairs->list[pairs->count++];
+	APPEND(pairs->list, pairs->count, ((struct pair){ 0 }));
+	return &pairs->list[pairs->count - 1];
 }
 
 static void end_free(struct pair_end *end)
@@ -173,9 +170,7 @@ static int take_message(struct pairs *pairs, int type, struct pair_end *end, con
 	if (parse_number(word, PAIRS_BYTES_MAX - pairs->bytes, &length) || !length || end->messages_count == MESSAGES_MAX ||
 	    (type == SOCK_STREAM && end->messages_count) || end_is_closed(end))
 		return -1;
-	if (!(end->messages_count & (end->messages_count - 1)))
-		end->messages = take_more(end->messages, end->messages_count ? 2 * end->messages_count : 1, sizeof(*end->messages));
-	end->messages[end->messages_count++] = (uint32_t)length;
+	APPEND(end->messages, end->messages_count, (uint32_t)length);
 	pairs->bytes += length;
 	return 0;
 }

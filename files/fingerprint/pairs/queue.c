@@ -10,6 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/lines.h"
+
 /* include/uapi/asm-generic/socket.h; the C libraries of older systems have no name for the last one. */
 enum { OPTION_PEEK_OFF = 42, OPTION_BUF_LOCK = 72 };
 #define CHUNK ((size_t)256 << 10)
@@ -23,9 +25,7 @@ static const char *add_message(struct pair_end *end, int type, uint32_t length)
 	}
 	if (end->messages_count == MESSAGES_MAX)
 		return "has more unread messages than can be carried";
-	if (!(end->messages_count & (end->messages_count - 1)))
-		end->messages = take_more(end->messages, end->messages_count ? 2 * end->messages_count : 1, sizeof(*end->messages));
-	end->messages[end->messages_count++] = length;
+	APPEND(end->messages, end->messages_count, length);
 	return NULL;
 }
 

@@ -11,6 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/lines.h"
+
 #define SOCKETS_MAX ((size_t)1 << 22)
 /* The kernel fills at most 32 KiB at once (net/netlink/af_netlink.c). */
 #define ANSWER_MAX 65536
@@ -59,10 +61,9 @@ static int take_message(struct unix_table *table, const struct nlmsghdr *message
 		return fail("The kernel's list of unix sockets is not as expected.");
 	if (table->count == SOCKETS_MAX)
 		return fail("There are more than %zu unix sockets.", SOCKETS_MAX);
-	if (!(table->count & (table->count - 1)))
-		table->list = take_more(table->list, table->count ? 2 * table->count : 1, sizeof(*table->list));
-	one = &table->list[table->count++];
-	*one = (struct unix_socket){ .inode = found->udiag_ino, .type = found->udiag_type, .state = found->udiag_state };
+	APPEND(table->list, table->count,
+	       ((struct unix_socket){ .inode = found->udiag_ino, .type = found->udiag_type, .state = found->udiag_state }));
+	one = &table->list[table->count - 1];
 	left = message->nlmsg_len - NLMSG_LENGTH(sizeof(*found));
 	for (const struct rtattr *attribute = (const void *)(found + 1); RTA_OK(attribute, left); attribute = RTA_NEXT(attribute, left))
 		take_attribute(one, attribute);
