@@ -37,3 +37,15 @@ int copy_descriptor(int process, int number)
 {
 	return (int)syscall(NUMBER_OF_PIDFD_GETFD, process, number, 0);
 }
+
+uint64_t socket_inode(int directory, const char *name)
+{
+	char target[64];
+	ssize_t length = readlinkat(directory, name, target, sizeof(target) - 1);
+	uint64_t inode;
+
+	if (length < 9 || memcmp(target, "socket:[", 8))
+		return 0;
+	target[length - 1] = '\0';
+	return parse_number(target + 8, UINT64_MAX, &inode) ? 0 : inode;
+}

@@ -17,5 +17,7 @@ int open_process(pid_t pid);
 bool stands_still(pid_t pid);
 /* A copy of this descriptor of the process: the same open file. -1 with errno. */
 int copy_descriptor(int process, int number);
+/* The inode of the socket behind an entry of /proc/PID/fd, the open `directory`; 0: it is none. */
+uint64_t socket_inode(int directory, const char *name);
 
 #endif

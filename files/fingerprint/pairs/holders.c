@@ -12,19 +12,6 @@
 /* Of all processes: each descriptor of a stream socket is one. */
 #define DESCRIPTORS_MAX ((size_t)1 << 24)
 
-/* The inode of the socket behind an entry of /proc/PID/fd; 0: it is none. */
-static uint32_t inode_of(int directory, const char *name)
-{
-	char target[64];
-	ssize_t length = readlinkat(directory, name, target, sizeof(target) - 1);
-	uint64_t inode;
-
-	if (length < 9 || memcmp(target, "socket:[", 8))
-		return 0;
-	target[length - 1] = '\0';
-	return parse_number(target + 8, UINT32_MAX, &inode) ? 0 : (uint32_t)inode;
-}
-
 static int add(struct holders *holders, struct holder holder)
 {
 	if (holders->count == DESCRIPTORS_MAX)
@@ -45,12 +32,13 @@ static int find_in(struct holders *holders, uint32_t unit, pid_t pid, const stru
 	if (!directory) /* one that has ended has no sockets */
 		return errno == ENOENT || errno == ESRCH ? 0 : fail_errno("The descriptors of process %d cannot be read", pid);
 	while (!result && (entry = readdir(directory))) {
-		uint32_t inode = inode_of(dirfd(directory), entry->d_name);
-		const struct unix_socket *found = inode ? unix_table_find(table, inode) : NULL;
+		uint64_t inode = socket_inode(dirfd(directory), entry->d_name);
+		const struct unix_socket *found =
+			inode && inode <= UINT32_MAX ? unix_table_find(table, (uint32_t)inode) : NULL;
 		uint64_t number;
 
 		if (found && unix_is_stream(found) && !parse_number(entry->d_name, INT32_MAX, &number))
-			result = add(holders, (struct holder){ inode, unit, pid, (int)number });
+			result = add(holders, (struct holder){ (uint32_t)inode, unit, pid, (int)number });
 	}
 	closedir(directory);
 	return result;

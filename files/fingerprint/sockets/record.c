@@ -167,19 +167,6 @@ static int record_socket(struct sockets_recorder *recorder, pid_t pid, int numbe
 	return 0;
 }
 
-/* The inode of the socket behind an entry of /proc/PID/fd; 0: it is none. */
-static uint64_t socket_inode(int directory, const char *name)
-{
-	char target[64];
-	ssize_t length = readlinkat(directory, name, target, sizeof(target) - 1);
-	uint64_t inode;
-
-	if (length < 9 || memcmp(target, "socket:[", 8))
-		return 0;
-	target[length - 1] = '\0';
-	return parse_number(target + 8, UINT64_MAX, &inode) ? 0 : inode;
-}
-
 static int record_descriptor(struct sockets_recorder *recorder, pid_t pid, int process, int number)
 {
 	CLEANUP_FD int copy = copy_descriptor(process, number);
