@@ -30,11 +30,14 @@ def arguments():
 
 
 def checked_out(name):
-    """Return the path of a work tree of commit NAME, which is kept for the next turn."""
+    """Return the path of a work tree of commit NAME, ready to be run, which is kept for the next turn."""
     commit = run("git", "rev-parse", "--short=12", f"{name}^{{commit}}", cwd=REPO).strip()
     tree = OUT / "trees" / commit
     if not tree.is_dir():
         run("git", "worktree", "add", "--detach", tree, commit, cwd=REPO)
+    # Ansible finds each tree by its collection's name, which its lab imports too.
+    run("tests/bootstrap.sh", "tree", cwd=tree)
+    run("make", "--silent", "tools", cwd=tree)
     return tree
 
 
