@@ -59,7 +59,8 @@ def page():
     text += "\n## What the playbook `kup_ready` can change\n\n| code | setting | what it costs |\n| --- | --- | --- |\n"
     settings = importlib.import_module(f"{LIBRARY}._ready.settings").SETTINGS
     for code, setting, costs in dict.fromkeys((each.code, each.text, each.costs) for each in settings):
-        text += f"| `{code}` | `{setting}` | {costs} |\n"
+        lines = ", ".join(f"`{line}`" for line in setting.splitlines())
+        text += f"| `{code}` | {lines} | {costs} |\n"
     return text
 
 

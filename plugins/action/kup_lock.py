@@ -27,17 +27,11 @@ class ActionModule(ControllerAction):
             return self._look(directory)
         if arguments["state"] == "taken":
             return self._take(directory, arguments["run_id"], arguments["ttl"])
-        # Nodes that are under way are finished whoever has the lock: this is said and fails nothing.
         try:
-            trouble = self._change(directory, arguments)
+            trouble = _lock.release(directory, arguments["run_id"])
         except KupError as error:
             trouble = str(error).removesuffix(".")
         return {"changed": not trouble, "trouble": trouble}
-
-    def _change(self, directory, arguments):
-        if arguments["state"] == "released":
-            return _lock.release(directory, arguments["run_id"])
-        return _lock.renew(directory, arguments["run_id"], time.time())
 
     def _look(self, directory):
         now = time.time()

@@ -14,6 +14,7 @@ from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._metrics import textfile
 from ansible_collections.kup.fleet.plugins.modules.kup_report import DOCUMENTATION
 from ansible_collections.kup.fleet.plugins.plugin_utils import (
+    _lock,
     _report,
     _report_files,
     _report_page,
@@ -48,6 +49,8 @@ class ActionModule(ControllerAction):
             row = _report_files.write_row(arguments["directory"], arguments["run_id"], row)
             if arguments["textfile"]:
                 self._measure(arguments, is_row=True)
+            if arguments["lock"]:
+                _renew(arguments["lock"], arguments["run_id"])
         return {"changed": not self._task.check_mode, "path": path, "row": row}
 
     def _merge(self, arguments, rollout, is_end):
@@ -80,6 +83,16 @@ class ActionModule(ControllerAction):
     def _is_time(self, arguments):
         rows = _report_files.number_of_rows(arguments["directory"], arguments["run_id"])
         return textfile.age(arguments["textfile"], time.time()) >= _rollout_metrics.pace(rows)
+
+
+def _renew(directory, run_id):
+    """Renew the lock. Nodes that are under way are finished whoever has it: what is wrong is said and fails nothing."""
+    try:
+        trouble = _lock.renew(directory, run_id, time.time())
+    except KupError as error:
+        trouble = str(error).removesuffix(".")
+    if trouble:
+        Display().warning(f"{trouble}.")
 
 
 def _shown(report, shows):

@@ -145,6 +145,12 @@ options:
         warning says so.
     type: str
     default: ""
+  lock:
+    description:
+      - Directory of the lock of the fleet, which is renewed with O(row), as M(kup.fleet.kup_lock) took it. If it is not of this run any more,
+        a warning says so. Empty is no lock.
+    type: path
+    default: ""
 attributes:
   check_mode:
     details: No file is written.

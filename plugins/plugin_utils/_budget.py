@@ -74,6 +74,13 @@ def under_way(facts):
     return to_update(facts) and facts["kup_checkpoint_fit"].get("phase") in UNDER_WAY
 
 
+def stops(facts):
+    """Whether a node with these facts has failed by a service whose policy (``on_failure``) ends the rollout, as its record says."""
+    told = [(facts.get(name) or {}).get("record") for name in ("kup_restore_returned", "kup_kexec_switched")]
+    record = next(filter(None, told), {})
+    return bool(facts.get("__kup_failed") and record.get("stopped_by"))
+
+
 def out_of_service(facts):
     """Whether a node with these facts has failed so that it does not serve: it is lost, has lost its state, or is still drained."""
     settled = (facts.get("kup_restore_settled") or {}).get("result")
@@ -101,7 +108,7 @@ class Budget:
         self.failed = [node for node in bad if node not in set(self.unreachable)] + self.lost
         self.committed = [node for node, about in facts.items() if committed(about)]
         self.broken = _with(facts, "__kup_broke")
-        self.stopping = _with(facts, "__kup_stops")
+        self.stopping = [node for node, about in facts.items() if stops(about)]
         self.out = [node for node, about in facts.items() if node in self.lost or out_of_service(about)]
         self._held = [about["__kup_held"] for about in facts.values() if about.get("__kup_held")]
 

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
@@ -24,10 +24,15 @@ class ControllerAction(ActionBase):
     #: ``DOCUMENTATION`` of the module of the same name
     documentation = ""
 
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        # Once for all nodes: Ansible loads an action before it forks for each of its tasks.
+        cls._specification = specification(cls.documentation)
+
     def run(self, tmp=None, task_vars=None):
         del tmp
         result = super().run(None, task_vars)
-        _validation, arguments = self.validate_argument_spec(argument_spec=specification(self.documentation))
+        _validation, arguments = self.validate_argument_spec(argument_spec=self._specification)
         try:
             result.update(self.work(arguments, task_vars))
         except KupError as error:
@@ -44,7 +49,7 @@ class ControllerAction(ActionBase):
 
 def specification(documentation):
     """The argument specification of a module with the text ``documentation``."""
-    return _specify(yaml.safe_load(documentation).get("options", {}))
+    return _specify(yaml_load(documentation).get("options", {}))
 
 
 def _specify(options):

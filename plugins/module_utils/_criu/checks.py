@@ -151,6 +151,18 @@ def shared_code(process, around):
 
 
 @check
+def page_list(process, around):
+    """CRIU before 4.0, or on a kernel before 6.7, would list the pages of a mapping in more memory than the node has (MariaDB)."""
+    size = process.longest // 4096 * 8
+    if around.page_list_max and size > around.page_list_max:
+        yield (
+            f"its mapping of {process.longest >> 30} GiB",
+            f"makes CRIU {around.criu} ask for {size >> 20} MiB, expected at most the node's {around.page_list_max >> 20} MiB of memory and swap",
+            "let it reserve less (MariaDB: innodb_buffer_pool_size_max), or install CRIU 4.0 or newer on a kernel from 6.7 on",
+        )
+
+
+@check
 def foreign_session(session, main_pid):
     """The main process is in a session that another process leads, or in a process group that is neither its own nor its session's."""
     if session.is_led:
@@ -191,6 +203,7 @@ PROCESS_CHECKS = (
     pending_memory,
     shared_code,
     memory_policy,
+    page_list,
 )
 
 

@@ -16,7 +16,7 @@ import time
 from dataclasses import dataclass
 
 from .._files import each_line, read_lines, read_text
-from .._system import descriptors, memory_paths, mountinfo, private_places, processes, smaps, sysv, unix_sockets
+from .._system import descriptors, memory, memory_paths, mountinfo, private_places, processes, smaps, sysv, unix_sockets
 from .._system.sockets import Tables
 from . import command
 from .carried import links
@@ -45,7 +45,8 @@ class Around:
 
     ``parents``: pid → parent's pid of the unit's processes, empty if that cannot be told; ``namespaces``: kind → the host's, and
     of "mnt" the main process's; ``volatile``: device numbers ("00:1c") of file systems in memory; ``mqueue``: that of POSIX
-    message queues; ``travelling``: of file systems in memory whose files go along; ``criu``: its version, empty if it is not installed.
+    message queues; ``travelling``: of file systems in memory whose files go along; ``criu``: its version, empty if it is not installed;
+    ``page_list_max``: bytes that its list of a mapping's pages can have, 0 where it makes none.
     """
 
     main_pid: int
@@ -56,6 +57,7 @@ class Around:
     mqueue: str = ""
     travelling: frozenset = frozenset()
     criu: str = ""
+    page_list_max: int = 0
 
     def loses(self, path, device):
         """Whether a file with this ``path`` on this ``device`` ends with the kernel."""
@@ -75,7 +77,8 @@ class Outsider:
 class Process:
     """``tracer``: its pid or empty; ``cgroup``: path; ``userfaultfd``: some memory is registered with it; ``directory``: the working
     directory, if the next boot has not got it; ``shared_code``: the first executable mapping, if CRIU cannot write there;
-    ``memory_policy``: the first one that is not the usual, where memory has several nodes."""
+    ``memory_policy``: the first one that is not the usual, where memory has several nodes; ``longest``: bytes of the longest private
+    mapping."""
 
     pid: int
     namespaces: dict
@@ -85,6 +88,7 @@ class Process:
     directory: str = ""
     shared_code: str = ""
     memory_policy: str = ""
+    longest: int = 0
 
 
 @dataclass(frozen=True)
@@ -178,7 +182,27 @@ def around(unit, criu):
     host = {kind: os.readlink(f"/proc/1/ns/{kind}") for kind in (*_NAMESPACES, "ipc")}
     host["mnt"] = unit.main.namespace("mnt")
     travelling = frozenset(_device(*number) for number in memory_paths.devices())
-    return Around(unit.main_pid, unit.cgroup, parents, host, _volatile_devices(), _mqueue_device(), travelling, criu)
+    return Around(
+        main_pid=unit.main_pid,
+        cgroup=unit.cgroup,
+        parents=parents,
+        namespaces=host,
+        volatile=_volatile_devices(),
+        mqueue=_mqueue_device(),
+        travelling=travelling,
+        criu=criu,
+        page_list_max=_page_list_max(criu, os.uname().release),
+    )
+
+
+def _page_list_max(criu, kernel):
+    """criu/pagemap-cache.c allocates 8 bytes for each page of the longest private mapping, unless the kernel names the pages that are there
+    (PAGEMAP_SCAN). One allocation gets no more than all memory and swap (Documentation/mm/overcommit-accounting.rst).
+    """
+    if not criu or (command.numbers(criu) >= (4, 0) and command.numbers(kernel) >= (6, 7)):
+        return 0
+    sizes = memory.sizes(read_text("/proc/meminfo"))
+    return sizes["MemTotal"] + sizes["SwapTotal"]
 
 
 def outsiders(unit):
@@ -223,7 +247,14 @@ def process(one, mounts):
         directory=_private_directory(one, mounts),
         shared_code=_shared_code(each_line(f"{one.path}/maps")),
         memory_policy=_memory_policy(one),
+        longest=_longest(each_line(f"{one.path}/maps")),
     )
+
+
+def _longest(rows):
+    """Bytes of the longest private mapping (proc_pid_maps(5))."""
+    private = (row[0].split("-") for row in (row.split(maxsplit=2) for row in rows) if row[1:] and row[1][3:] == "p")
+    return max((int(end, 16) - int(start, 16) for start, end in private), default=0)
 
 
 def _memory_policy(one):

@@ -98,6 +98,14 @@ SETTINGS = (
     ),
     Setting(**_PHP, unit=r"apache2(@.+)?\.service", file="/etc/php/*/apache2/conf.d/zz-kup-ready.ini"),
     Setting(
+        "page-list",
+        # 0: as large as innodb_buffer_pool_size.
+        "[mariadbd]\ninnodb_buffer_pool_size_max=0",
+        "The buffer pool cannot be made larger than innodb_buffer_pool_size while the server runs.",
+        unit=r"mariadb(@.+)?\.service",
+        file="/etc/mysql/mariadb.conf.d/zz-kup-ready.cnf",
+    ),
+    Setting(
         "protocol-on-tcp",
         "ssl_conf_command Options -KTLS;",
         "TLS is encrypted in the process, which costs processor time when large files are sent.",

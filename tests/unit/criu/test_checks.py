@@ -34,6 +34,11 @@ def process(**fields):
     return dataclasses.replace(PROCESS, **fields), AROUND
 
 
+def listed(longest, most):
+    around = dataclasses.replace(AROUND, criu="3.17.1", page_list_max=most)
+    return dataclasses.replace(PROCESS, longest=longest), around
+
+
 def mapping(path, device="fe:01"):
     return seen.Mapping(path, device), AROUND
 
@@ -119,6 +124,16 @@ CASES = [
             process(shared_code="/dev/zero (deleted)"), process(), "its memory /dev/zero (deleted)", "jit_buffer_size=0"
         ),
     ),
+    (
+        "page-list",
+        Case(
+            listed(8 << 40, 8 << 30),
+            listed(4 << 40, 8 << 30),
+            "its mapping of 8192 GiB",
+            "makes CRIU 3.17.1 ask for 16384 MiB, expected at most the node's 8192 MiB",
+        ),
+    ),
+    ("page-list", Case(listed(8 << 40, 8 << 30), listed(8 << 40, 0), "its mapping of 8192 GiB")),
     ("memory-policy", Case(process(memory_policy="bind:1"), process(), "its memory policy bind:1", "numactl")),
     ("mapped-file-in-memory", Case(mapping("/run/x", "00:1c"), mapping("/run/x", "fe:01"), "the mapping of /run/x")),
     (
@@ -462,3 +477,27 @@ PROGRAM = "55d0a5000000-55d0a5100000 r-xp 00000000 fe:01 77  /usr/sbin/php-fpm8.
 )
 def test_code_that_criu_cannot_write_to(rows, found):
     assert seen._shared_code(rows) == found
+
+
+def test_the_longest_private_mapping():
+    rows = [
+        "1000-9000 rw-s 00000000 00:01 0",
+        "1000-4000 rw-p 00000000 00:00 0",
+        "5000-6000 ---p 00000000 fe:01 7  /a b",
+        "",
+    ]
+    assert seen._longest(rows) == 0x3000
+    assert seen._longest([]) == 0
+
+
+@pytest.mark.parametrize(
+    ("criu", "kernel", "lists"),
+    [
+        ("3.17.1", "6.12.9-amd64", True),
+        ("4.1.1", "6.1.0-56-amd64", True),
+        ("4.1.1", "6.12.9-amd64", False),
+        ("", "6.1.0", False),
+    ],
+)
+def test_who_makes_a_list_of_pages(criu, kernel, lists):
+    assert (seen._page_list_max(criu, kernel) > 0) == lists

@@ -67,7 +67,7 @@ def test_every_variable_of_a_role_has_a_source():
     # Those of each balancer are public themselves.
     known -= set(load("roles/kup_drain/defaults/main.yml")) - {"kup_drain_balancers"}
     # Given where the entry point is called.
-    assert known - set(load("playbooks/vars/roles.yml")) == {
+    assert known - set(load("roles/kup/vars/main/roles.yml")) == {
         "kup_ready_state",
         "kup_ready_window",
         "kup_restore_committed",
@@ -86,7 +86,7 @@ def mapping():
     # A value that the plan has made of a text, or else what was given.
     expressions = {
         name: re.fullmatch(r"{{ __kup_values\.(\w+) \| default\((\w+)\) }}", expression)
-        for name, expression in load("playbooks/vars/roles.yml").items()
+        for name, expression in load("roles/kup/vars/main/roles.yml").items()
     }
     assert all(found[1] == found[2] for found in expressions.values() if found)
     return {name: found[1] for name, found in expressions.items() if found}
@@ -162,7 +162,7 @@ def test_the_plan_checks_every_number():
 
 
 def test_the_budget_knows_the_phases_of_the_playbook():
-    assert load("roles/kup/vars/main.yml")["__kup_phases_under_way"] == list(_budget.UNDER_WAY)
+    assert load("roles/kup/vars/main/kup.yml")["__kup_phases_under_way"] == list(_budget.UNDER_WAY)
 
 
 def test_the_budget_has_the_defaults_of_the_role():

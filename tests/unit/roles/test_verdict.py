@@ -43,7 +43,7 @@ NODES = {
 PLAY = """
 - hosts: all
   gather_facts: false
-  vars_files: [{repo}/roles/kup/vars/main.yml]
+  vars_files: [{repo}/roles/kup/vars/main/kup.yml]
   vars: {{kup_rollout: {{run_id: x}}, kup_units: [c, {{name: a.service, on_failure: stop}}, {{name: b}}]}}
   tasks:
     - ansible.builtin.set_fact: {{__kup_failed: true}}
