@@ -77,7 +77,7 @@ def test_a_node_waits_while_the_others_are_finished(runs):
     ]
     assert order == sorted(order)
     assert "control) says pause." in done.said
-    assert "tasks/permit.yml for node1" in done.output
+    assert "tasks/wait.yml for node1" in done.output
     assert "node3 waits: kup_control (" in done.said
 
 
