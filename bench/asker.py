@@ -2,9 +2,9 @@
 
 python3 -m bench.asker HOST PAGES     until a line on standard input; then one line of JSON
 
-It tells that time by its own clock, and when it began and ended by the holder's. One connection lives through all of it. Once it
-has been silent it hears of nothing for as long again, by TCP's retransmission timer; so what tells how long the holder was away are
-new connections, one every INTERVAL.
+It tells that time by its own clock, and when it began and ended by the holder's. OLD connections live through all of it, and the longest
+time without an answer on each is told as well (gaps_s). By TCP's retransmission timer that can be twice the time for which the holder was
+away, which is told by new connections, one every INTERVAL.
 """
 
 import asyncio
@@ -16,6 +16,7 @@ import time
 from bench import holder
 
 INTERVAL = 0.05
+OLD, OLD_INTERVAL = 20, 0.5
 # A new connection's first retransmission comes after a second; by then there are newer ones.
 PATIENCE = 1
 
@@ -24,26 +25,30 @@ class Asker:
     def __init__(self, host, pages):
         self._host, self._pages = host, pages
         self._last, self._last_ticks = time.monotonic(), None
-        self.seen = {"answers": 0, "wrong": 0, "longest_s": 0.0, "longest_ticks": (0, 0)}
+        self.seen = {"answers": 0, "wrong": 0, "longest_s": 0.0, "longest_ticks": (0, 0), "gaps_s": []}
+        self._ends = asyncio.Event()
 
     async def connect(self):
         return await asyncio.open_connection(self._host, holder.PORT)
 
     async def ask(self, reader, writer):
-        """Ask for one page; an answer counts, whether it is right or not."""
+        """Ask for one page, and return the holder's time; an answer counts, whether it is right or not."""
         page = random.randrange(self._pages // 2)
         writer.write(b"%d\n" % page)
         answer = await reader.readline()
         if not answer:
             raise ConnectionError("The holder has closed a connection.")
-        now = time.monotonic()
-        asked, found, at = answer.split()
-        silence = self._last_ticks or int(at), int(at)
+        asked, found, at = map(int, answer.split())
         self.seen["answers"] += 1
-        self.seen["wrong"] += (int(asked), int(found)) != (page, holder.word(page))
+        self.seen["wrong"] += (asked, found) != (page, holder.word(page))
+        return at
+
+    def _note(self, at):
+        """A new connection was answered, at this time of the holder's."""
+        now, silence = time.monotonic(), (self._last_ticks or at, at)
         self.seen["longest_s"] = max(self.seen["longest_s"], now - self._last)
         self.seen["longest_ticks"] = max(self.seen["longest_ticks"], silence, key=lambda times: times[1] - times[0])
-        self._last, self._last_ticks = now, int(at)
+        self._last, self._last_ticks = now, at
 
     async def ask_once(self):
         """A connection of its own, which may fail: the holder may be away."""
@@ -51,7 +56,7 @@ class Asker:
         try:
             async with asyncio.timeout(PATIENCE):
                 reader, writer = await self.connect()
-                await self.ask(reader, writer)
+                self._note(await self.ask(reader, writer))
         except (OSError, TimeoutError):
             pass
         finally:
@@ -64,15 +69,28 @@ class Asker:
                 asking.create_task(self.ask_once())
                 await asyncio.sleep(INTERVAL)
 
+    async def ask_by_one_connection(self):
+        """Until the end, in which an answer is waited for, however long it takes."""
+        connection = await self.connect()
+        last, gap = time.monotonic(), 0.0
+        while not self._ends.is_set():
+            await self.ask(*connection)
+            gap, last = max(gap, time.monotonic() - last), time.monotonic()
+            await asyncio.sleep(OLD_INTERVAL)
+        self.seen["gaps_s"].append(round(gap, 3))
+
+    def end(self):
+        self._ends.set()
+
 
 async def main():
     asker = Asker(sys.argv[1], int(sys.argv[2]))
-    long_lived = await asker.connect()
-    await asker.ask(*long_lived)
+    old = [asyncio.create_task(asker.ask_by_one_connection()) for _number in range(OLD)]
     probes = asyncio.create_task(asker.ask_often())
     await asyncio.to_thread(sys.stdin.readline)
     probes.cancel()
-    await asker.ask(*long_lived)
+    asker.end()
+    await asyncio.gather(*old)
     print(json.dumps(asker.seen))
 
 

@@ -102,8 +102,8 @@ def asking(lab, mib, seen):
     seen.update(json.loads(said))
 
 
-def update(lab, engine, kernel, mib):
-    """Update the node; return what the client and the node saw."""
+def update(lab, engine, kernel, mib, **others):
+    """Update the node, with OTHERS of the rollout's variables; return what the client and the node saw."""
     folder, seen = OUT / "rollout", {}
     shutil.rmtree(folder, ignore_errors=True)
     variables = {
@@ -111,6 +111,7 @@ def update(lab, engine, kernel, mib):
         "kup_engine": engine,
         "kup_report_dir": str(folder),
         "kup_units": ["holder.service"],
+        **others,
     }
     variables |= {name: [] for name in ("kup_gate_ports", "kup_gate_numbers", "kup_gate_commands")}
     # Gigabytes by way of an emulated disk and processor.
@@ -125,7 +126,7 @@ def update(lab, engine, kernel, mib):
     started = ticks / per_second - uptime
     return {
         "engine": engine, "kernel": kernel, "outage_s": answer - silence, "outage_on_host_s": seen["longest_s"],
-        "wrong": seen["wrong"], "answers": seen["answers"],
+        "wrong": seen["wrong"], "answers": seen["answers"], "gaps_s": sorted(seen["gaps_s"]),
         "freeze_to_kexec_s": row["phases"]["dump_s"] + row["phases"]["plan_s"],
         "silence_to_kernel_s": started - silence, "kernel_to_answer_s": answer - started,
         "phases": row["phases"], "memory": row["memory"],
