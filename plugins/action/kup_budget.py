@@ -36,11 +36,13 @@ class ActionModule(ControllerAction):
             turn = turn and not why
         if not node:
             why = why or _soak.unfinished(facts, arguments["batches"], arguments["soak"])
+            soak = _soak.last(facts, arguments["batches"], arguments["soak"], time.time()) if not why else soak
         return {
             "changed": False,
             "turn": turn,
             "reason": why,
             "soak_nodes": list(soak.nodes),
+            "soak_since": soak.since,
             "soak_until": soak.until,
             # Ansible itself understands the names without the ending.
             **{f"{name}_nodes": getattr(budget, name) for name in ("failed", "unreachable", "lost", "committed")},

@@ -104,8 +104,13 @@ reason:
 soak_nodes:
   description:
     - Updated nodes that O(node) is to judge once more before its batch begins. Empty where that is not its business, or is done.
+    - Without O(node) all updated nodes, once none is left to be updated, and nothing has stopped the rollout.
   type: list
   elements: str
+  returned: success
+soak_since:
+  description: When the last one of them had been updated, in seconds since the epoch. V(0) where there are none.
+  type: float
   returned: success
 soak_until:
   description: When they are to be judged, in seconds since the epoch. V(0) where there are none.

@@ -16,9 +16,10 @@ from ansible_collections.kup.fleet.plugins.plugin_utils import _budget
 
 @dataclass(frozen=True)
 class Soak:
-    """``nodes`` that are to be judged at ``until``, in seconds since the epoch."""
+    """``nodes`` that run since ``since``, and are to be judged at ``until``, in seconds since the epoch."""
 
     nodes: tuple = ()
+    since: float = 0.0
     until: float = 0.0
 
 
@@ -47,9 +48,20 @@ def due(node, facts, batches, seconds, now):
         return Soak()
     if _is_done(facts[node]):
         return Soak()
-    nodes = [name for batch in before for name in batch if _budget.committed(facts[name])]
+    return _of(before, facts, seconds, now)
+
+
+def last(facts, batches, seconds, now):
+    """The `Soak` after the last batch; no nodes if there is no soak, or a node is left whose turn has not come."""
+    if not seconds or any(_budget.to_update(about) and not _budget.committed(about) for about in facts.values()):
+        return Soak()
+    return _of(batches, facts, seconds, now)
+
+
+def _of(batches, facts, seconds, now):
+    nodes = [name for batch in batches for name in batch if _budget.committed(facts[name])]
     ends = [float(facts[name].get("__kup_turn_ended") or now) for name in nodes]
-    return Soak(tuple(nodes), max(ends, default=0.0) + seconds)
+    return Soak(tuple(nodes), max(ends), max(ends) + seconds) if nodes else Soak()
 
 
 def objection(node, facts, batches, seconds):

@@ -36,7 +36,7 @@ def test_without_a_soak_no_node_goes_ahead():
 @pytest.mark.parametrize(
     ("node", "seconds", "facts", "soak"),
     [
-        ("b", 60, {}, _soak.Soak(("a",), 160.0)),
+        ("b", 60, {}, _soak.Soak(("a",), 100.0, 160.0)),
         ("b", 0, {}, _soak.Soak()),
         # The first batch, and all but the first of a batch.
         ("a", 60, {}, _soak.Soak()),
@@ -44,14 +44,23 @@ def test_without_a_soak_no_node_goes_ahead():
         ("b", 60, {"b": {**FIT, "__kup_soaked": True}}, _soak.Soak()),
         ("b", 60, {"b": FAILED}, _soak.Soak()),
         # All nodes that were updated, from the time when the last one had ended.
-        ("d", 60, {"b": kept(500.0), "c": kept(400.0)}, _soak.Soak(("a", "b", "c"), 560.0)),
-        ("d", 60, {"b": kept(500.0), "c": FAILED}, _soak.Soak(("a", "b"), 560.0)),
+        ("d", 60, {"b": kept(500.0), "c": kept(400.0)}, _soak.Soak(("a", "b", "c"), 500.0, 560.0)),
+        ("d", 60, {"b": kept(500.0), "c": FAILED}, _soak.Soak(("a", "b"), 500.0, 560.0)),
         # A node whose turn did not come to its end.
-        ("d", 60, {"b": kept(500.0), "c": kept(None)}, _soak.Soak(("a", "b", "c"), 960.0)),
+        ("d", 60, {"b": kept(500.0), "c": kept(None)}, _soak.Soak(("a", "b", "c"), 900.0, 960.0)),
     ],
 )
 def test_who_judges_whom_and_when(node, seconds, facts, soak):
     assert _soak.due(node, {**FACTS, **facts}, BATCHES, seconds, now=900.0) == soak
+
+
+def test_after_the_last_batch_all_nodes_that_were_updated_are_judged():
+    done = {"a": kept(100.0), "b": kept(300.0), "c": FAILED}
+    batches = [["a"], ["b", "c"]]
+    assert _soak.last(done, batches, 60, now=900.0) == _soak.Soak(("a", "b"), 300.0, 360.0)
+    assert _soak.last(done, batches, 0, now=900.0) == _soak.Soak()
+    assert _soak.last({**done, "c": FIT}, batches, 60, now=900.0) == _soak.Soak()
+    assert _soak.last({"a": FAILED}, [["a"]], 60, now=900.0) == _soak.Soak()
 
 
 def test_the_others_of_a_batch_begin_after_the_soak_only():
