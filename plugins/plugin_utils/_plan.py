@@ -53,6 +53,7 @@ ROLLOUT = (
     "kup_max_failed",
     "kup_max_unreachable",
     "kup_soak",
+    "kup_soak_node_hours",
     "kup_judge",
     "kup_judge_prometheus",
     "kup_judge_interval",

@@ -434,3 +434,10 @@ def test_a_node_has_its_own_name_in_queries_or_another():
     variables.add("node1", {**WANTED, **JUDGED})
     variables.add("node2", {**WANTED, **JUDGED, "kup_judge_instance": "node2:9100"})
     assert variables.instances() == {"node1": "node1", "node2": "node2:9100"}
+
+
+@pytest.mark.parametrize("value", [-1, "soon", True, [1]])
+def test_what_is_no_number_of_hours_is_refused(value):
+    assert (
+        refusal(kup_soak_node_hours=value) == f"node1: kup_soak_node_hours is {value!r}, expected a number such as 0.3."
+    )
