@@ -25,5 +25,6 @@ class ActionModule(ControllerAction):
             # What an earlier rollout has begun is away already, whatever its domain is.
             return [batch] if batch in begun else domains.waves(batch)
 
-        waves = _soak.waves(begun + batches, arguments["soak"], divide)
+        length = _soak.Length(arguments["soak"], arguments["soak_node_hours"])
+        waves = _soak.waves(begun + batches, length, divide)
         return {"changed": False, "batches": begun + batches, "waves": waves, "lost": arguments["lost"]}

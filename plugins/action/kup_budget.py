@@ -27,20 +27,22 @@ class ActionModule(ControllerAction):
         budget = _budget.Budget(facts, arguments["lost"], arguments["batches"], limits, domains, arguments["waves"])
         node = arguments["node"]
         turn, why = budget.goes(node) if node else (False, budget.objection())
-        soak = _soak.Soak()
+        soak, length = _soak.Soak(), _soak.Length(arguments["soak"], arguments["soak_node_hours"])
         if node and not _budget.under_way(facts[node]):
-            about = (node, facts, arguments["batches"], arguments["soak"])
+            about = (node, facts, arguments["batches"], length)
             # A node that its domain keeps waits, too: the others of its batch may begin after that.
             soak = _soak.due(*about, time.time()) if not budget.objection(node, with_domain=False) else soak
             why = why or _soak.objection(*about)
             turn = turn and not why
         if not node:
-            why = why or _soak.unfinished(facts, arguments["batches"], arguments["soak"])
+            why = why or _soak.unfinished(facts, arguments["batches"], length)
+            soak = _soak.last(facts, arguments["batches"], length, time.time()) if not why else soak
         return {
             "changed": False,
             "turn": turn,
             "reason": why,
             "soak_nodes": list(soak.nodes),
+            "soak_since": soak.since,
             "soak_until": soak.until,
             # Ansible itself understands the names without the ending.
             **{f"{name}_nodes": getattr(budget, name) for name in ("failed", "unreachable", "lost", "committed")},

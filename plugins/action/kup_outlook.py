@@ -15,6 +15,8 @@ from ansible_collections.kup.fleet.plugins.plugin_utils import (
     _alerts,
     _control,
     _facts,
+    _judge,
+    _judge_metrics,
     _maintenance,
     _outlook,
     _report_files,
@@ -34,8 +36,20 @@ class ActionModule(ControllerAction):
         control = _control.outlook(arguments["control"])
         wanted = _alerts.filtered(arguments["alerts_ignore"], arguments["alerts_match"])
         alerts = _alerts.outlook(arguments["alerts"], wanted)
-        found = {"nodes": nodes, "window": window, "control": control, "alerts": alerts}
+        judgement = self._judgement(nodes, arguments)
+        found = {"nodes": nodes, "window": window, "control": control, "alerts": alerts, "judgement": judgement}
         path = _report_files.write_plan(arguments["directory"], run_id, {"run_id": run_id, **found})
         lines = [*_outlook.table(nodes), _maintenance.line(window), _control.line(control), _alerts.line(alerts)]
+        lines.append(_judge.line(judgement))
         Display().display("\n".join(filter(None, lines)))
         return {"changed": False, "path": path, **found}
+
+    @staticmethod
+    def _judgement(nodes, arguments):
+        """Whether there are metrics to judge by, of the first node that is updated."""
+        metrics, now = _judge_metrics.parse(arguments["judge"]), time.time()
+        node = next((row["name"] for row in nodes if row["verdict"] == "update"), "")
+        window = _judge.Window(now - arguments["soak"], now, arguments["judge_interval"])
+        return _judge.outlook(
+            arguments["judge_prometheus"], metrics if node else [], node, window, arguments["instances"]
+        )

@@ -32,7 +32,7 @@ def _of_soak(until, now):
         return _permit.GO
     when = time.strftime("%H:%M:%S", time.localtime(until))
     return _permit.State(
-        "wait", f"the nodes that were updated are to run until {when} before the next batch begins (kup_soak)"
+        "wait", f"the nodes that were updated are to run until {when} before they are judged (kup_soak)"
     )
 
 

@@ -49,6 +49,7 @@ class ActionModule(ControllerAction):
             "run_id": f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(now))}-{secrets.token_hex(3)}",
             "started": round(now, 3),
             "domains": variables.domains(),
+            "instances": variables.instances(),
             **_plan.shared(meant),
         }
 

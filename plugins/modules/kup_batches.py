@@ -50,6 +50,10 @@ options:
     description: Seconds that updated nodes run before the next batch begins.
     type: int
     default: 0
+  soak_node_hours:
+    description: Hours that they run at least, all together. The soak lasts for O(soak), and until then.
+    type: float
+    default: 0.0
 attributes:
   check_mode:
     details: Nothing is ever changed.

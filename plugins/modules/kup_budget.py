@@ -66,6 +66,10 @@ options:
     description: Seconds that updated nodes run before the next batch begins.
     type: int
     default: 0
+  soak_node_hours:
+    description: Hours that they run at least, all together. The soak lasts for O(soak), and until then.
+    type: float
+    default: 0.0
   node:
     description: The node whose turn it may be.
     type: str
@@ -104,8 +108,13 @@ reason:
 soak_nodes:
   description:
     - Updated nodes that O(node) is to judge once more before its batch begins. Empty where that is not its business, or is done.
+    - Without O(node) all updated nodes, once none is left to be updated, and nothing has stopped the rollout.
   type: list
   elements: str
+  returned: success
+soak_since:
+  description: When the last one of them had been updated, in seconds since the epoch. V(0) where there are none.
+  type: float
   returned: success
 soak_until:
   description: When they are to be judged, in seconds since the epoch. V(0) where there are none.

@@ -74,6 +74,27 @@ options:
     description: By label, a regular expression of its whole value. Alerts that do not fit all of them do not count.
     type: dict
     default: {}
+  judge:
+    description: Metrics by which updated nodes are judged, as M(kup.fleet.kup_judge) takes them. Prometheus is asked for those of one node.
+    type: list
+    elements: dict
+    default: []
+  judge_prometheus:
+    description: Address of the Prometheus that is asked for them.
+    type: str
+    default: ""
+  judge_interval:
+    description: Seconds between two values of them.
+    type: int
+    default: 30
+  soak:
+    description: Seconds that updated nodes run before they are judged.
+    type: int
+    default: 0
+  instances:
+    description: By node, what stands for it in the queries, as M(kup.fleet.kup_plan) returned them.
+    type: dict
+    default: {}
 attributes:
   check_mode:
     details: The table is shown, and the file is written, because a plan is what check mode is for. No node is touched.
@@ -158,6 +179,23 @@ alerts:
       returned: always
     reason:
       description: Why no node could begin, also where Prometheus cannot be asked. Empty if one could.
+      type: str
+      returned: always
+judgement:
+  description: Whether there are metrics to judge by now.
+  type: dict
+  returned: success
+  contains:
+    place:
+      description: Address of the Prometheus. Empty where nothing is judged, or no node is to be updated.
+      type: str
+      returned: always
+    values:
+      description: By metric, how many values the first node to be updated has had in the time of a soak.
+      type: dict
+      returned: always
+    reason:
+      description: What is wrong, empty if nothing is.
       type: str
       returned: always
 nodes:

@@ -66,6 +66,13 @@ domains:
     node1: rack1
     node2: rack1
     node3: rack2
+instances:
+  description: By node, what stands for it in the queries of a judgement by metrics.
+  type: dict
+  returned: success
+  sample:
+    node1: node1:9100
+    node2: node2:9100
 run_id:
   description: A new id for this rollout. It begins with the time in UTC.
   type: str

@@ -110,6 +110,10 @@ options:
   kernel:
     description: The kernel that was asked for.
     type: str
+  judged:
+    description: What M(kup.fleet.kup_judge) has found for each metric, after what it had found before.
+    type: list
+    elements: dict
   failed:
     description: Names of the nodes that failed.
     type: list

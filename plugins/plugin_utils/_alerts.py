@@ -6,17 +6,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
-from urllib.parse import urlencode, urlsplit
 
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError, printable
-from ansible_collections.kup.fleet.plugins.plugin_utils import _address, _permit, _values
+from ansible_collections.kup.fleet.plugins.plugin_utils import _address, _permit, _prometheus, _values
 
 _QUERY = 'ALERTS{alertstate="firing"}'
-_MOST = 1 << 20  # bytes of an answer
-_PATIENCE = 10  # seconds for an answer
 _LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*", re.ASCII)
 _LONGEST = 200  # characters of a label that an expression is tried on
 _NAMES = 5  # alerts that a sentence names
@@ -56,12 +52,8 @@ def check(place):
 
     :raises KupError: it is neither, or has what may be a secret.
     """
-    if not place:
-        return
-    _address.check("kup_alerts", place, "https://prometheus.example.net")
-    if "?" in place or "#" in place:
-        # There may be a token in it.
-        raise KupError("kup_alerts has a query in its address, expected the address of a Prometheus alone.")
+    if place:
+        _prometheus.check("kup_alerts", place)
 
 
 def check_ignore(expressions):
@@ -106,36 +98,15 @@ def ask(place, alerts):
 
     :param alerts: the `Filter`.
     """
-    address = f"{place.rstrip('/')}/api/v1/query?{urlencode({'query': _QUERY})}"
     try:
-        text = _address.read(address, _MOST + 1, _PATIENCE)
-        names = {labels["alertname"] for labels in _understood(text) if alerts.counts(labels)}
-    except (*_address.ERRORS, RecursionError) as error:
+        found = [_labels(each) for each in _prometheus.instant(place, _QUERY, "alerts")]
+        names = {labels["alertname"] for labels in found if alerts.counts(labels)}
+    except _prometheus.ERRORS as error:
         why = _address.shortened(error)
         return Answer(reason=f"{_named(place)} cannot be asked ({why}), which counts as an alert that is firing")
     if not names:
         return Answer()
     return Answer(tuple(sorted(names)), f"{_named(place)}: {_sentence(sorted(names))}")
-
-
-def _understood(text):
-    """List of the labels of each alert that is firing.
-
-    :raises ValueError: Prometheus does not answer so; https://prometheus.io/docs/prometheus/latest/querying/api/.
-    """
-    if len(text) > _MOST:
-        raise ValueError(f"its answer is longer than {_MOST} bytes")
-    try:
-        known = json.loads(text)
-    except ValueError as error:
-        raise ValueError("its answer is no JSON") from error
-    data = known.get("data") if isinstance(known, dict) and known.get("status") == "success" else None
-    if not isinstance(data, dict) or data.get("resultType") != "vector" or not isinstance(data.get("result"), list):
-        raise ValueError("its answer is none of Prometheus")
-    if known.get("warnings"):
-        # Such as a store behind Thanos that is away: its alerts are missing.
-        raise ValueError("its answer has warnings, so that alerts may be missing")
-    return [_labels(each) for each in data["result"]]
 
 
 def _labels(each):
@@ -156,8 +127,7 @@ def _sentence(names):
 
 
 def _named(place):
-    parts = urlsplit(place)
-    return f"kup_alerts ({parts.scheme}://{parts.netloc})"
+    return _prometheus.named("kup_alerts", place)
 
 
 class Patience:

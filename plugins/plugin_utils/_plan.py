@@ -23,9 +23,11 @@ from ansible_collections.kup.fleet.plugins.plugin_utils import (
     _control,
     _domains,
     _drain,
+    _judge_metrics,
     _lock_place,
     _maintenance,
     _notify,
+    _prometheus,
     _textfile,
     _values,
 )
@@ -38,6 +40,7 @@ _NUMBERS = {
     "kup_soak": 0,
     "kup_window_cutoff": 0,
     "kup_alerts_patience": 0,
+    "kup_judge_interval": 1,
     "kup_lock_ttl": 1,
     "kup_restore_timeout": 1,
     "kup_switch_timeout": 1,
@@ -50,6 +53,10 @@ ROLLOUT = (
     "kup_max_failed",
     "kup_max_unreachable",
     "kup_soak",
+    "kup_soak_node_hours",
+    "kup_judge",
+    "kup_judge_prometheus",
+    "kup_judge_interval",
     "kup_domain_parallel",
     "kup_domain_order",
     "kup_window",
@@ -91,6 +98,7 @@ class Variables:
         self._wrong = {}  # sentence → hosts
         self._rollout = {}  # name → (value, host) of the first host
         self._domains = {}  # host → kup_domain
+        self._instances = {}  # host → kup_judge_instance, or its name
         # Hosts of a group share one object: it is looked at once.
         self._seen = {}
 
@@ -114,10 +122,21 @@ class Variables:
             if (value is None or isinstance(value, str)) and result != value:
                 meant[name] = result
         self._domains[host] = checked.get("kup_domain", "")
-        sentence = _short_lived(checked)
-        if sentence:
+        for sentence in filter(
+            None, (_short_lived(checked), _judge_metrics.objection(checked), self._unnamed(host, checked))
+        ):
             self.refuse(host, sentence)
         return meant
+
+    def _unnamed(self, host, checked):
+        """Why kup_judge cannot ask for the host: a sentence, or empty."""
+        self._instances[host] = checked.get("kup_judge_instance") or host
+        try:
+            if checked.get("kup_judge"):
+                _judge_metrics.check_instance(self._instances[host])
+        except KupError as error:
+            return str(error)
+        return ""
 
     def add_drain(self, host, given, options):
         """Check one host for its balancers, see `_drain.objections`; `add` says what is wrong with kup_drain itself."""
@@ -151,6 +170,10 @@ class Variables:
     def domains(self):
         """Dict host → its domain, empty where there are none, after `check`."""
         return _domains.of_hosts(self._domains)[0]
+
+    def instances(self):
+        """Dict host → what stands for it in the queries of kup_judge."""
+        return dict(self._instances)
 
     def _look(self, name, value):
         """(value as its type, None), or (None, what is wrong: a sentence)."""
@@ -378,6 +401,9 @@ _CHECKS = {
     "kup_alerts": _alerts.check,
     "kup_alerts_ignore": _alerts.check_ignore,
     "kup_alerts_match": _alerts.check_match,
+    "kup_judge": _judge_metrics.parse,
+    "kup_judge_prometheus": lambda place: _prometheus.check("kup_judge_prometheus", place) if place else None,
+    "kup_judge_instance": _judge_metrics.check_instance,
     "kup_lock": _lock_place.check,
     "kup_status_textfile": lambda path: _textfile.check("kup_status_textfile", path),
     "kup_rollout_textfile": lambda path: _textfile.check("kup_rollout_textfile", path),

@@ -46,6 +46,7 @@ OUTCOMES = {
     "running": "it is not at its end, and nothing is wrong so far",
 }
 
+_JUDGED = 200  # judgements of metrics that are kept
 _GOOD = ("committed", "up_to_date")
 _OPEN = ("pending", "under_way")
 _UNTOUCHED = ("pending", "untouched")
@@ -60,11 +61,14 @@ def merge(report, rows=(), rollout=None):
     """A new report: ``report`` with more rows, and more about the rollout.
 
     :param rows: dicts with ``name`` and whatever else is known of the node; what they do not mention stays.
-    :param rollout: dict of the same kind; every node of its ``batches`` gets a row.
+    :param rollout: dict of the same kind; every node of its ``batches`` gets a row, and what was ``judged`` comes after what was before.
     :raises KupError: a row without a name, or with a result that there is not.
     """
     nodes = {node["name"]: dict(node) for node in report.get("nodes", [])}
-    about = {**report.get("rollout", {}), **(rollout or {})}
+    before = report.get("rollout", {})
+    about = {**before, **(rollout or {})}
+    if "judged" in (rollout or {}):
+        about["judged"] = [*before.get("judged", []), *rollout["judged"]][-_JUDGED:]
     for name in (name for batch in about.get("batches", []) for name in batch):
         nodes.setdefault(name, {"name": name, "result": "pending"})
     for row in rows:

@@ -19,12 +19,28 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
-from ansible_collections.kup.fleet.plugins.plugin_utils import _outage_picture, _report, _svg, _update_picture
+from ansible_collections.kup.fleet.plugins.plugin_utils import (
+    _judgement_picture,
+    _outage_picture,
+    _report,
+    _svg,
+    _update_picture,
+)
 
 TEMPLATE = Path(__file__).parents[2] / "roles/kup/templates/report.html.j2"
 _LONGEST = 2000  # characters of a value
 _MOST = 200  # values of a list or dict of a node
+_JUDGED = 50  # judgements of metrics, the newest
 _TOP = 24  # pixels above the bars of an update
+
+
+#: verdict of `_judgement.Judgement` → words
+_JUDGEMENTS = {
+    "pass": "no worse",
+    "high": "worse: higher",
+    "low": "worse: lower",
+    "unknown": "too few values, and optional",
+}
 
 
 def render(report):
@@ -36,6 +52,7 @@ def render(report):
         rollout=_rollout(report.get("rollout", {}), rows),
         nodes=nodes,
         outages=_outages(rows),
+        judged=_judged(report.get("rollout", {}).get("judged")),
         results=_results(nodes),
         lossy=[node for node in nodes if node["fresh_units"]],
     )
@@ -159,6 +176,31 @@ def _outages(rows):
         "count": len(found),
         "picture": Markup(_outage_picture.draw(found)),
         "numbers": [(words, _seconds(_outage_picture.percentile(found, share))) for words, share in shares.items()],
+    }
+
+
+def _judged(found):
+    """What was found of each metric in each soak, in order."""
+    listed = found[-_JUDGED:] if isinstance(found, list) else []
+    return [_judgement(each) for each in listed if isinstance(each, dict)]
+
+
+def _judgement(about):
+    name, verdict = shown(about.get("name")), shown(about.get("verdict"))
+    other = _judgement_picture.OTHERS.get(str(about.get("control")), "compared with")
+    values, control = (_judgement_picture.numbers(about.get(key)) for key in ("values", "values_control"))
+    picture = _judgement_picture.draw(values, control, other, f"Values of {name}") if values and control else ""
+    return {
+        "name": name,
+        "verdict": _JUDGEMENTS.get(verdict, verdict),
+        "is_good": verdict not in ("high", "low"),
+        "other": other,
+        # All words of a picture are escaped where it is drawn.
+        "picture": Markup(picture),
+        **{
+            key: f"{about[key]:.4g}" if _judgement_picture.is_number(about.get(key)) else ""
+            for key in ("median", "median_control", "estimate", "low", "high", "p")
+        },
     }
 
 

@@ -16,6 +16,7 @@ STYLE = """
   .inside { font-size: 12px; fill: #ffffff }
   .card { fill: #ffffff; stroke: #d1d9e0 }
   .grid { stroke: #d1d9e0; stroke-width: 1 }
+  .value { stroke: #0969da; stroke-width: 1 } .box { fill: none; stroke: #59636e; stroke-width: 1.5 } .median { stroke: #cf222e; stroke-width: 3 }
   .old { fill: #6e7781 } .new { fill: #0969da } .serves { fill: #1a7f37 } .frozen { fill: #cf222e } .lazy { fill: #8250df }
   .dump { fill: #bc4c00 } .plan { fill: #9a6700 } .jump { fill: #6e7781 } .kernel { fill: #0969da }
   .early { fill: #218bff } .restore { fill: #1b9e96 } .open { fill: #1a7f37 } .gate { fill: #8250df }
@@ -45,6 +46,9 @@ class Picture:
     def rectangle(self, x, y, width, height, kind):
         self.parts.append(f'<rect class="{kind}" x="{x}" y="{y}" width="{width}" height="{height}" rx="2"/>')
 
+    def line(self, x, y, to_x, to_y, kind):
+        self.parts.append(f'<line class="{kind}" x1="{x}" y1="{y}" x2="{to_x}" y2="{to_y}"/>')
+
     def add_bar(self, y, height, kind, begin, end, words=""):
         """A bar from ``begin`` to ``end`` of the scale, with ``words`` if they find room in it."""
         x = self.x(begin)
@@ -57,7 +61,7 @@ class Picture:
         """Lines at multiples of ``step`` from 0 on, with their numbers above."""
         for number in range(int(last / step + 1e-9) + 1):
             x = self.x(number * step)
-            self.parts.append(f'<line class="grid" x1="{x}" y1="{top}" x2="{x}" y2="{bottom}"/>')
+            self.line(x, top, x, bottom, "grid")
             self.text(x, top - 6, f"{round(number * step, 6):g}{unit}", "small", "middle")
 
     def svg(self, width, height, label):

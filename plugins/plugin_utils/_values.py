@@ -63,7 +63,7 @@ def _whole(name, value, _option):
 
 def _number(name, value, _option):
     if isinstance(value, bool) or not re.fullmatch(r"\d+(\.\d+)?", str(value).strip()):
-        raise KupError(f"{name} is {shown(value)}, expected a number of seconds such as 0.3.")
+        raise KupError(f"{name} is {shown(value)}, expected a number such as 0.3.")
     return float(value)
 
 

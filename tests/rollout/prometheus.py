@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A server on loopback that answers a query for alerts as Prometheus does."""
+"""A server on loopback that answers queries for alerts, and for the values of series over a time, as Prometheus does."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import contextlib
 import http.server
 import json
 import threading
+from dataclasses import dataclass
+from urllib.parse import parse_qs, urlsplit
 
 
 def alert(name, **labels):
@@ -61,4 +63,39 @@ def serving(answer):
 
 def says(*alerts, **more):
     """Such an answer: these alerts are firing."""
-    return 200, {"Content-Type": "application/json"}, json.dumps(vector(*alerts, **more)).encode()
+    return _good(vector(*alerts, **more))
+
+
+def _good(answer):
+    return 200, {"Content-Type": "application/json"}, json.dumps(answer).encode()
+
+
+@dataclass(frozen=True)
+class Range:
+    """A query for values over a time."""
+
+    query: str
+    start: float
+    end: float
+    step: float
+
+    @classmethod
+    def of(cls, path):
+        """That of the path of a request; None if it is another question."""
+        parts = urlsplit(path)
+        if not parts.path.endswith("/api/v1/query_range"):
+            return None
+        given = {name: values[0] for name, values in parse_qs(parts.query).items()}
+        return cls(given["query"], *(float(given[name]) for name in ("start", "end", "step")))
+
+    def says(self, *series, **more):
+        """The answer: a series for each function of the time, which returns a number, or None for no value then."""
+        moments = [self.start + number * self.step for number in range(int((self.end - self.start) / self.step) + 1)]
+        result = [
+            {
+                "metric": {"number": str(number)},
+                "values": [[at, str(each(at))] for at in moments if each(at) is not None],
+            }
+            for number, each in enumerate(series)
+        ]
+        return _good({"status": "success", "data": {"resultType": "matrix", "result": result}, **more})

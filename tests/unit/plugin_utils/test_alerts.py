@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
-from ansible_collections.kup.fleet.plugins.plugin_utils import _address, _alerts, _permit
+from ansible_collections.kup.fleet.plugins.plugin_utils import _address, _alerts, _permit, _prometheus
 from tests.rollout.prometheus import alert, says, serving, vector
 
 HIGH = alert("HighErrorRate", severity="critical", instance="web1:9100", job="node")
@@ -91,7 +91,7 @@ def test_a_text_that_is_too_long_for_an_expression_counts():
 GOOD = json.dumps(vector()).encode()
 UNKNOWN = {
     "unavailable": ((503, {}, GOOD), "HTTP Error 503"),
-    "bad request": ((400, {}, b'{"status":"error","errorType":"bad_data","error":"x"}'), "HTTP Error 400"),
+    "bad request": ((400, {}, b'{"status":"error","errorType":"bad_data","error":"x"}'), "HTTP status 400, x"),
     "login": ((401, {}, GOOD), "HTTP Error 401"),
     "not found": ((404, {}, GOOD), "HTTP Error 404"),
     "redirection": ((302, {"Location": "/elsewhere"}, GOOD), "HTTP Error 302"),
@@ -132,7 +132,7 @@ def test_an_answer_just_short_enough_is_read():
 
 
 def test_nobody_answers(monkeypatch):
-    monkeypatch.setattr(_alerts, "_PATIENCE", 0.2)
+    monkeypatch.setattr(_prometheus, "_PATIENCE", 0.2)
     server = http.server.socketserver.TCPServer(("127.0.0.1", 0), None, bind_and_activate=True)
     silent = f"http://127.0.0.1:{server.server_address[1]}"
     assert "timed out" in _alerts.ask(silent, ALL).reason
@@ -147,7 +147,7 @@ def drip():
 
 
 def test_an_answer_that_drips_has_an_end(monkeypatch):
-    monkeypatch.setattr(_alerts, "_PATIENCE", 0.5)
+    monkeypatch.setattr(_prometheus, "_PATIENCE", 0.5)
     began = time.monotonic()
     assert "no whole answer within 0.5 s" in asked((200, {}, drip())).reason
     assert time.monotonic() - began < 5

@@ -402,3 +402,42 @@ def test_balancers_are_checked(given, says):
 
 def test_the_plan_knows_the_balancers_of_the_module():
     assert tuple(_drain.BALANCERS) == tuple(kup_drain.BALANCERS)
+
+
+JUDGED = {
+    "kup_judge": [{"name": "errors", "query": 'errors{instance="$instance"}'}],
+    "kup_judge_prometheus": "http://127.0.0.1:9090",
+    "kup_soak": 600,
+}
+
+
+def test_a_judgement_is_checked_before_any_node_is_touched():
+    assert checked(JUDGED, {**JUDGED, "kup_judge_instance": "node2:9100"}) == [{}, {}]
+    assert "kup_judge_prometheus is empty" in refusal(JUDGED, {**JUDGED, "kup_judge_prometheus": ""})
+    assert refusal({**JUDGED, "kup_judge_prometheus": "p:9090"}).startswith(
+        "node1: kup_judge_prometheus is 'p:9090', expected"
+    )
+    assert "node2: kup_judge_instance is 'a\"b', expected" in refusal(JUDGED, {**JUDGED, "kup_judge_instance": 'a"b'})
+    assert refusal({**JUDGED, "kup_soak": 0}).startswith("node1: kup_soak is 0 s, expected at least 150 s")
+    assert refusal({**JUDGED, "kup_judge": [{"name": "errors"}]}).startswith(
+        "node1: query of errors in kup_judge is None"
+    )
+    assert refusal(kup_judge="errors") == "node1: kup_judge is a text, expected a list of dictionaries."
+    assert "kup_judge_interval is 0, expected a whole number of at least 1" in refusal(
+        {**JUDGED, "kup_judge_interval": 0}
+    )
+    assert "node2: kup_judge_interval is 5, and 30 on node1" in refusal(JUDGED, {**JUDGED, "kup_judge_interval": 5})
+
+
+def test_a_node_has_its_own_name_in_queries_or_another():
+    variables = _plan.Variables(OPTIONS, DEFAULTS)
+    variables.add("node1", {**WANTED, **JUDGED})
+    variables.add("node2", {**WANTED, **JUDGED, "kup_judge_instance": "node2:9100"})
+    assert variables.instances() == {"node1": "node1", "node2": "node2:9100"}
+
+
+@pytest.mark.parametrize("value", [-1, "soon", True, [1]])
+def test_what_is_no_number_of_hours_is_refused(value):
+    assert (
+        refusal(kup_soak_node_hours=value) == f"node1: kup_soak_node_hours is {value!r}, expected a number such as 0.3."
+    )

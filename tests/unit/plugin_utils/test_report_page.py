@@ -134,6 +134,54 @@ def test_nothing_comes_from_outside_and_nothing_runs():
     assert "default-src 'none'" in text
 
 
+JUDGED = {
+    "name": "errors",
+    "verdict": "high",
+    "control": "others",
+    "confidence": 0.98,
+    "median": 5.123,
+    "median_control": 1.0,
+    "estimate": 4.1,
+    "low": 3.9,
+    "high": 4.3,
+    "p": 4.2e-6,
+    "values": [5.0, 5.123, 5.3, 5.2, 4.9],
+    "values_control": [1.0, 0.9, 1.1, 1.0, 1.2],
+}
+
+
+def test_a_judgement_has_its_numbers_and_a_picture():
+    unknown = {
+        **dict.fromkeys(JUDGED),
+        "name": "waits",
+        "verdict": "unknown",
+        "control": "before",
+        "values": [],
+        "values_control": [1.0],
+    }
+    page = Page(page_of(judged=[JUDGED, {**JUDGED, "verdict": "pass", "control": "before"}, unknown]))
+    for expected in (
+        "errors: worse: higher Median 5.123; not updated yet: 1. Shift 4.1, interval 3.9 to 4.3, p 4.2e-06.",
+        "errors: no worse Median 5.123; before the update: 1. Shift 4.1",
+        "waits: too few values, and optional Nodes",
+    ):
+        assert expected in page.words, (expected, page.words)
+    assert page.count("svg") == 2
+    # Of each picture: five strokes and a median in each of two rows, and the scale.
+    assert page.count("line") == 2 * (2 * 6 + 1)
+    assert "Judgement" not in Page(page_of(ROW)).words
+
+
+@pytest.mark.parametrize(
+    ("values", "control"), [([1.0], [1.0]), ([0.0] * 9, [0.0] * 9), ([-5.0, 1e299], [0.0]), ([1e16], [1e16 + 2])]
+)
+def test_a_picture_has_room_for_any_numbers(values, control):
+    text = page_of(judged=[{**JUDGED, "values": values, "values_control": control}])
+    (places,) = [re.findall(r'x1="([^"]*)"', text)]
+    assert len(places) == len(values) + len(control) + 3
+    assert all(0 <= float(place) <= 880 for place in places)
+
+
 def evil_row():
     """A row in which all that can be text is hostile."""
     boots = [{**event, "boot": EVIL} for event in KEPT["timeline"]]
@@ -153,10 +201,12 @@ def evil_row():
 
 
 def test_whatever_a_node_says_is_text():
-    text = page_of(evil_row(), run_id=EVIL, kernel=EVIL, reason=EVIL)
+    judged = {**JUDGED, "name": EVIL, "verdict": EVIL, "control": EVIL, "median": EVIL}
+    text = page_of(evil_row(), run_id=EVIL, kernel=EVIL, reason=EVIL, judged=[judged])
     page, tame_text = Page(text), "x" * len(_report_page.shown(EVIL))
     row = json.loads(json.dumps(evil_row()).replace(json.dumps(EVIL)[1:-1], tame_text))
-    tame = Page(page_of(row, run_id=tame_text, kernel=tame_text, reason=tame_text))
+    judged = json.loads(json.dumps(judged).replace(json.dumps(EVIL)[1:-1], tame_text))
+    tame = Page(page_of(row, run_id=tame_text, kernel=tame_text, reason=tame_text, judged=[judged]))
     assert [tag for tag, _attributes in page.elements] == [tag for tag, _attributes in tame.elements]
     shown = _report_page.shown(EVIL)
     assert shown in page.words
@@ -197,6 +247,9 @@ def test_no_value_of_a_row_breaks_the_page(value):
     Page(page_of({**ROW, "numbers": {"n": value, "m": {"before": value}}, "phases": {"dump_s": value}}))
     for key in ("kernel", "reason", "failed", "unreachable"):
         Page(page_of(ROW, **{key: value}))
+    Page(_report_page.render({"nodes": [ROW], "rollout": {**ABOUT, "judged": value}}))
+    for key in JUDGED:
+        Page(page_of(judged=[value, {**JUDGED, key: value}, {**JUDGED, "values": [value, 1.0]}]))
 
 
 def test_long_values_are_cut():

@@ -40,7 +40,7 @@ def test_what_a_value_can_only_mean(value, option, meant):
         (["a"], {"type": "str"}, "kup_x is ['a'], expected a text."),
         (True, {"type": "int"}, "kup_x is True, expected a whole number."),
         (1.5, {"type": "int"}, "kup_x is 1.5, expected a whole number."),
-        ("1e3", {"type": "float"}, "kup_x is '1e3', expected a number of seconds such as 0.3."),
+        ("1e3", {"type": "float"}, "kup_x is '1e3', expected a number such as 0.3."),
         ("maybe", {"type": "bool"}, "kup_x is 'maybe', expected true or false."),
         ({}, {"type": "list"}, "kup_x is {}, expected a list."),
         ("[1", {"type": "list"}, "kup_x is a text that begins as a list and is none in JSON: "),
