@@ -38,4 +38,4 @@ class ActionModule(ControllerAction):
         path = _report_files.write_plan(arguments["directory"], run_id, {"run_id": run_id, **found})
         lines = [*_outlook.table(nodes), _maintenance.line(window), _control.line(control), _alerts.line(alerts)]
         Display().display("\n".join(filter(None, lines)))
-        return {"changed": False, "path": path, **found}
+        return {"changed": False, "path": path, "summary": _outlook.summary(nodes), **found}
