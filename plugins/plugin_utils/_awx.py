@@ -5,8 +5,8 @@
 """What a job of AWX can know of itself.
 
 AWX tells a job neither the number of its slices nor whether another job of its template runs. The jobs of a sliced template belong to a
-workflow job, which AWX makes for them and names as the template (create_unified_job in awx/main/models/jobs.py; awx_meta_vars in
-awx/main/models/unified_jobs.py has the variables).
+workflow job, which AWX makes for them and names as the template (create_unified_job of its job templates; awx_meta_vars of its unified jobs
+has the variables).
 """
 
 from __future__ import annotations
