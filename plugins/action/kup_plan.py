@@ -41,7 +41,7 @@ class ActionModule(ControllerAction):
         """Without a rollout: what the variables ``options`` mean."""
         variables = _plan.Variables(options, defaults)
         meant = {
-            host: variables.add(host, given.of_host(host, options, variables.refuse), given.emptied) for host in hosts
+            host: variables.add(host, given.of_host(host, options, variables.refuse), given.hidden) for host in hosts
         }
         variables.check()
         return {"changed": False, **_plan.shared(meant)}
@@ -52,7 +52,7 @@ class ActionModule(ControllerAction):
         for host in hosts:
             values = given.of_host(host, (*options, *balancers, "ansible_connection"), variables.refuse)
             connections[host] = values.pop("ansible_connection", context.CLIARGS.get("connection", "ssh"))
-            meant[host] = variables.add(host, values, given.emptied)
+            meant[host] = variables.add(host, values, given.hidden)
             variables.add_drain(host, values, balancers)
         _plan.check_hosts(hosts, connections)
         variables.check()

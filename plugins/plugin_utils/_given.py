@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import copy
 
+from ansible import context
 from ansible.errors import AnsibleError
 from ansible.parsing.vault import EncryptedString
 
-from ansible_collections.kup.fleet.plugins.plugin_utils import _values
+from ansible_collections.kup.fleet.plugins.plugin_utils import _unsafe_texts, _values
 
 _TEMPLATE = object()
 
@@ -20,7 +21,7 @@ class Given:
     """What ``task`` would see on each host, with the variables of its play and the defaults of its role.
 
     A field of a survey that was left empty is an extra variable without a value. It would hide the value that the inventory has, so it
-    counts as not given.
+    counts as not given. A text that has become a number counts as the text.
 
     :param secret: names of variables whose values are in no message.
     """
@@ -29,9 +30,11 @@ class Given:
         self._task, self._templar, self._hostvars, self._secret = task, templar, hostvars, secret
         self._manager = copy.copy(task.get_variable_manager())
         extra = self._manager.extra_vars
-        #: names of the fields that were left empty
-        self.emptied = {name for name, value in extra.items() if _values.unset(plain(value))}
-        self._manager._extra_vars = {name: value for name, value in extra.items() if name not in self.emptied}
+        empty = {name for name, value in extra.items() if _values.unset(plain(value))}
+        texts = _unsafe_texts.restored(extra, _unsafe_texts.of_files(context.CLIARGS.get("extra_vars") or ()))
+        #: names of variables that tasks see with another value
+        self.hidden = empty | set(texts)
+        self._manager._extra_vars = {name: value for name, value in {**extra, **texts}.items() if name not in empty}
         self._seen = {}
 
     def of_host(self, host, names, refuse):

@@ -96,11 +96,11 @@ class Variables:
         # Hosts of a group share one object: it is looked at once.
         self._seen = {}
 
-    def add(self, host, given, emptied=()):
+    def add(self, host, given, hidden=()):
         """Check one host.
 
         :param given: dict name → value as the user wrote it.
-        :param emptied: names of variables whose value in ``given`` is hidden from tasks by an empty field of a survey.
+        :param hidden: names of variables that tasks see with another value than ``given`` has, such as that of an empty field.
         :returns: dict name → value, of texts and empty values that stand for something else.
         """
         meant, checked = {}, {}
@@ -115,7 +115,7 @@ class Variables:
                 self._compare(host, name, result)
             # Anything else is as good as its type: modules convert it by themselves.
             is_text = value is None or isinstance(value, str)
-            if name not in SECRET and (name in emptied or (is_text and result != value)):
+            if name not in SECRET and (name in hidden or (is_text and result != value)):
                 meant[name] = result
         self._domains[host] = checked.get("kup_domain", "")
         sentence = _short_lived(checked)
