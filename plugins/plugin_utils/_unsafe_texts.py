@@ -13,6 +13,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import yaml
+from ansible.utils.path import unfrackpath
 
 _TAG = "!unsafe"
 
@@ -24,8 +25,10 @@ def of_files(words):
     """
     found = {}
     for word in words:
-        if word.startswith("@"):
-            found.update(_of_text(Path(word[1:]).read_text(encoding="utf-8")))
+        path = Path(unfrackpath(word[1:]))
+        # A pipe cannot be read twice.
+        if word.startswith("@") and path.is_file():
+            found.update(_of_text(path.read_text(encoding="utf-8")))
     return found
 
 

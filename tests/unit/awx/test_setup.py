@@ -116,6 +116,7 @@ def test_the_plan_is_a_check_and_the_others_are_not(done):
     kinds = {item["name"]: item["job_type"] for item in awx.all("job_templates")}
     assert kinds.pop("kup plan") == "check"
     assert set(kinds.values()) == {"run"}
+    assert [item["name"] for item in awx.all("job_templates") if item["ask_job_type_on_launch"]] == ["kup ready"]
 
 
 def test_surveys_ask_for_variables_that_there_are(done):

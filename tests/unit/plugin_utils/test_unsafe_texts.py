@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import os
+
 from ansible.parsing.dataloader import DataLoader
 
 from ansible_collections.kup.fleet.plugins.plugin_utils import _unsafe_texts
@@ -45,6 +47,11 @@ def test_other_files_have_none(tmp_path):
         path = tmp_path / str(number)
         path.write_text(text)
         assert _unsafe_texts.of_files([f"@{path}"]) == {}
+
+
+def test_a_pipe_is_not_read_again(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    assert _unsafe_texts.of_files([f"@{tmp_path}/pipe", "@/not/here", '{"a": 1}']) == {}
 
 
 def test_a_date_that_is_none_stays_a_text():
