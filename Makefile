@@ -135,6 +135,7 @@ tools:
 	@tests/bootstrap.sh apt tests/packages.txt
 	@tests/bootstrap.sh quiet tests/balancers/packages.txt
 	@tests/bootstrap.sh venv $(venv)
+	@tests/bootstrap.sh awx build/awx
 	@tests/bootstrap.sh tree
 	@for program in paged environment fingerprint; do \
 		$(MAKE) -s -C files/$$program; \

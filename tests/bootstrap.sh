@@ -4,6 +4,7 @@
 #   tests/bootstrap.sh apt LIST...   Debian packages named in the list files, one a line
 #   tests/bootstrap.sh quiet LIST... the same for packages whose services are not to run
 #   tests/bootstrap.sh venv DIR      Python tools of tests/requirements.txt in a venv
+#   tests/bootstrap.sh awx DIR       the collection awx.awx in DIR, out of the Python package ansible
 #   tests/bootstrap.sh tree          build/collections, where Ansible finds this clone by its name
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -72,6 +73,28 @@ make_venv() {
     echo "$wanted" >>"$venv/kup-installed"
 }
 
+# That package has two hundred collections; one is enough.
+unpack_awx() {
+    local place=$1 packages wanted="ansible>=12,<13"
+    [ ! -e "$place/ansible_collections/awx/awx/MANIFEST.json" ] || return 0
+
+    echo "bootstrap: taking awx.awx out of $wanted"
+    packages=$(mktemp -d)
+    # shellcheck disable=SC2064 # the path as it is now
+    trap "rm -rf '$packages'" EXIT
+    "$system_python" -m pip download --quiet --disable-pip-version-check --no-deps --dest "$packages" "$wanted"
+    mkdir -p "$place"
+    "$system_python" - "$packages"/*.whl "$place" <<'PYTHON'
+import sys
+import zipfile
+
+with zipfile.ZipFile(sys.argv[1]) as wheel:
+    names = [name for name in wheel.namelist() if name.startswith("ansible_collections/awx/awx/")]
+    # Last, so that an interrupted unpacking is done again.
+    wheel.extractall(sys.argv[2], sorted(names, key=lambda name: name.endswith("/MANIFEST.json")))
+PYTHON
+}
+
 link_tree() {
     mkdir -p build/collections/ansible_collections/kup
     ln -sfn ../../../.. build/collections/ansible_collections/kup/fleet
@@ -81,6 +104,7 @@ case "${1:-}" in
 apt) install_packages "${@:2}" ;;
 quiet) install_quietly "${@:2}" ;;
 venv) make_venv "${2:?}" ;;
+awx) unpack_awx "${2:?}" ;;
 tree) link_tree ;;
-*) fail "the first argument is '${1:-}', expected apt, quiet, venv or tree" ;;
+*) fail "the first argument is '${1:-}', expected apt, quiet, venv, awx or tree" ;;
 esac

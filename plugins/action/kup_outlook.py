@@ -42,7 +42,7 @@ class ActionModule(ControllerAction):
         lines = [*_outlook.table(nodes), _maintenance.line(window), _control.line(control), _alerts.line(alerts)]
         lines.append(_judge.line(judgement))
         Display().display("\n".join(filter(None, lines)))
-        return {"changed": False, "path": path, **found}
+        return {"changed": False, "path": path, "summary": _outlook.summary(nodes), **found}
 
     @staticmethod
     def _judgement(nodes, arguments):

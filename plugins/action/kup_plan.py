@@ -11,17 +11,13 @@ import time
 from pathlib import Path
 
 from ansible import context
-from ansible.errors import AnsibleError
-from ansible.parsing.vault import EncryptedString
+from ansible.template import trust_as_template
 
 from ansible_collections.kup.fleet.plugins.modules.kup_plan import DOCUMENTATION
-from ansible_collections.kup.fleet.plugins.plugin_utils import _drain, _maintenance, _plan
+from ansible_collections.kup.fleet.plugins.plugin_utils import _awx, _drain, _given, _maintenance, _plan
 from ansible_collections.kup.fleet.plugins.plugin_utils._controller import ControllerAction
 
 _COLLECTION = Path(__file__).parents[2]
-
-
-_TEMPLATE = object()
 
 
 class ActionModule(ControllerAction):
@@ -30,15 +26,34 @@ class ActionModule(ControllerAction):
     def work(self, arguments, task_vars):
         hosts = [str(host) for host in arguments["hosts"]]
         options, defaults = _plan.described(_COLLECTION)
+        defaults = {name: self._evaluated(value) for name, value in defaults.items()}
+        given = _given.Given(self._task, self._templar, task_vars["hostvars"], _plan.SECRET)
+        if arguments["only"]:
+            return self._meant(hosts, {name: options[name] for name in arguments["only"]}, defaults, given)
+        _awx.check(task_vars)
+        return self._planned(hosts, options, defaults, given)
+
+    def _evaluated(self, default):
+        is_template = isinstance(default, str) and "{{" in default
+        return str(self._templar.template(trust_as_template(default))) if is_template else default
+
+    def _meant(self, hosts, options, defaults, given):
+        """Without a rollout: what the variables ``options`` mean."""
+        variables = _plan.Variables(options, defaults)
+        meant = {
+            host: variables.add(host, given.of_host(host, options, variables.refuse), given.hidden) for host in hosts
+        }
+        variables.check()
+        return {"changed": False, **_plan.shared(meant)}
+
+    def _planned(self, hosts, options, defaults, given):
         variables, balancers = _plan.Variables(options, defaults), _drain.described(_COLLECTION)
         connections, meant = {}, {}
-        self._seen = {}
         for host in hosts:
-            names = (*options, *balancers, "ansible_connection")
-            given = self._of_host(host, names, task_vars["hostvars"], variables.refuse)
-            connections[host] = given.pop("ansible_connection", context.CLIARGS.get("connection", "ssh"))
-            meant[host] = variables.add(host, given)
-            variables.add_drain(host, given, balancers)
+            values = given.of_host(host, (*options, *balancers, "ansible_connection"), variables.refuse)
+            connections[host] = values.pop("ansible_connection", context.CLIARGS.get("connection", "ssh"))
+            meant[host] = variables.add(host, values, given.hidden)
+            variables.add_drain(host, values, balancers)
         _plan.check_hosts(hosts, connections)
         variables.check()
         _maintenance.check_cutoff(variables.of_rollout("kup_window"), variables.of_rollout("kup_window_cutoff"))
@@ -52,41 +67,3 @@ class ActionModule(ControllerAction):
             "instances": variables.instances(),
             **_plan.shared(meant),
         }
-
-    def _of_host(self, host, names, hostvars, refuse):
-        """Dict name → value, as this task would see it on ``host``: with the variables of the play and the defaults of the role."""
-        manager = self._task.get_variable_manager()
-        known = manager.get_vars(
-            play=self._task.play, host=manager._inventory.get_host(host), task=self._task, include_hostvars=False
-        )
-        known["hostvars"] = hostvars
-        templar = self._templar.copy_with_new_env(available_variables=known)
-        found = {}
-        for name in names:
-            if name in known:
-                try:
-                    found[name] = self._evaluated(known[name], templar)
-                except AnsibleError as error:
-                    why = "its template is wrong" if name in _plan.SECRET else " ".join(str(error).split())
-                    refuse(host, f"{name} cannot be evaluated: {why}")
-        return found
-
-    def _evaluated(self, raw, templar):
-        """``raw`` with its templates evaluated. What has none is looked at once for all hosts that share it."""
-        if id(raw) not in self._seen:
-            # With the object itself, so that no other gets its id.
-            self._seen[id(raw)] = (raw, _TEMPLATE if templar.is_template(raw) else _plain(raw))
-        value = self._seen[id(raw)][1]
-        return _plain(templar.template(raw)) if value is _TEMPLATE else value
-
-
-def _plain(value):
-    """``value`` without the marks that Ansible puts on it, so that an error shows 'x' and no class name."""
-    if isinstance(value, dict):
-        return {str(key): _plain(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in value]
-    # A text of a vault is decrypted by str().
-    if isinstance(value, (str, EncryptedString)):
-        return "".join(str(value))
-    return value

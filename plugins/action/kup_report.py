@@ -67,6 +67,7 @@ class ActionModule(ControllerAction):
         result = {"changed": True, "path": path, "rollout": report["rollout"], **_shown(report, shows)}
         if is_end or shows:
             result["page"] = _report_files.write_page(directory, run_id, _report_page.render(report))
+            result["summary"] = _report.summary(report)
         return result
 
     def _measure(self, arguments, is_row=False):

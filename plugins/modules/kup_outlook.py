@@ -120,6 +120,12 @@ path:
   description: The file.
   type: str
   returned: success
+summary:
+  description:
+    - The plan in short. C(nodes) has of each node its C(name), C(verdict), C(batch), C(kernel), C(target), C(outage_s) and C(reason), where
+      there is something to say. Those that something stands in the way of come first. C(left_out) is how many nodes more than 500 there are.
+  type: dict
+  returned: success
 window:
   description: Whether a node could begin now.
   type: dict

@@ -13,12 +13,19 @@ description:
   - Checks the variables of all nodes of a rollout on the controller, before any node is touched. The names and their meanings
     are documented with the role P(kup.fleet.kup#role), whose task this is.
   - Fails with a sentence for each wrong value, which begins with the node's name.
+  - Fails in a job of AWX that is a slice, which has some of the nodes only.
 options:
   hosts:
     description: Names of all nodes of the rollout, in order.
     type: list
     elements: str
     required: true
+  only:
+    description:
+      - Names of variables. Then these are checked alone, there is no rollout, and only RV(meant) and RV(host_meant) are returned.
+    type: list
+    elements: str
+    default: []
 attributes:
   check_mode:
     details: Nothing is ever changed.
@@ -42,7 +49,7 @@ batches:
   description: The nodes of each batch, if all of them need the update.
   type: list
   elements: list
-  returned: success
+  returned: without O(only)
   sample:
     - [node1]
     - [node2, node3]
@@ -50,6 +57,7 @@ meant:
   description:
     - By variable, what a text or an empty value stands for that all nodes have been given, for example by a survey. A list may be
       given as lines of text, and an empty value is the default.
+    - An empty value on the command line, where the fields of a survey are, is not given; it is what the inventory has.
   type: dict
   returned: success
   sample:
@@ -61,7 +69,7 @@ host_meant:
 domains:
   description: By node, the failure domain that it is in. Empty where nodes have none.
   type: dict
-  returned: success
+  returned: without O(only)
   sample:
     node1: rack1
     node2: rack1
@@ -76,11 +84,11 @@ instances:
 run_id:
   description: A new id for this rollout. It begins with the time in UTC.
   type: str
-  returned: success
+  returned: without O(only)
   sample: 20260101T120000-3fa9c1
 started:
   description: Seconds since the epoch.
   type: float
-  returned: success
+  returned: without O(only)
   sample: 1767268800.123
 """

@@ -231,6 +231,19 @@ rollout:
     result: committed
     started: 1767268800.1
     wall_s: 61.4
+summary:
+  description:
+    - The report in short. C(nodes) has of each node its C(name), C(result), C(reason), C(kernel_before), C(kernel_after), C(outage_s) and
+      C(fresh_units), where there is something to say. Those that need attention come first. C(left_out) is how many nodes more than 500
+      there are.
+  type: dict
+  returned: with O(finish), O(killed) or O(show), not in check mode
+  sample:
+    nodes:
+      - name: node1
+        result: committed
+        outage_s: 5.2
+    left_out: 0
 table:
   description:
     - The report as lines for a person.

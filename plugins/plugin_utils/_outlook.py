@@ -18,6 +18,7 @@ VERDICTS = {
 }
 _MIB = 1 << 20
 _HEADINGS = ("node", "batch", "kernel -> target", "engine", "memory", "outage", "services, or what stands in the way")
+_SUMMARY = ("name", "verdict", "batch", "kernel", "target", "outage_s", "reason")
 _OF_DOMAIN = ("wave", "domain")  # columns after the batch, where nodes have domains
 
 
@@ -84,6 +85,11 @@ def table(found):
     headings = (*_HEADINGS[:2], *_OF_DOMAIN, *_HEADINGS[2:]) if with_domains else _HEADINGS
     cells = [_cells(row, _of_domain(row) if with_domains else ()) for row in found]
     return [*_report.columns([headings, *cells]), f"plan: {said}"]
+
+
+def summary(found):
+    """The `rows` in short, see `_report.shortened`."""
+    return _report.shortened(found, [row["verdict"] in ("refused", "unreachable") for row in found], _SUMMARY)
 
 
 def _of_domain(row):

@@ -79,6 +79,8 @@ SECRET = ("kup_notify",)
 #: What an element of kup_units may say of a service.
 _UNIT_KEYS = ("name", "on_failure", "lease_s")
 _MOST = 10  # sentences in one message
+#: They have no default that means anything.
+_REQUIRED = ("kup_kernel", "kup_units")
 
 
 def described(collection):
@@ -102,10 +104,11 @@ class Variables:
         # Hosts of a group share one object: it is looked at once.
         self._seen = {}
 
-    def add(self, host, given):
+    def add(self, host, given, hidden=()):
         """Check one host.
 
         :param given: dict name → value as the user wrote it.
+        :param hidden: names of variables that tasks see with another value than ``given`` has, such as that of an empty field.
         :returns: dict name → value, of texts and empty values that stand for something else.
         """
         meant, checked = {}, {}
@@ -119,7 +122,8 @@ class Variables:
             if name in ROLLOUT:
                 self._compare(host, name, result)
             # Anything else is as good as its type: modules convert it by themselves.
-            if (value is None or isinstance(value, str)) and result != value:
+            is_text = value is None or isinstance(value, str)
+            if name not in SECRET and (name in hidden or (is_text and result != value)):
                 meant[name] = result
         self._domains[host] = checked.get("kup_domain", "")
         for sentence in filter(
@@ -190,6 +194,8 @@ class Variables:
     def _checked(self, name, value):
         if _values.unset(value) and name not in _REQUIRED:
             value = self._defaults[name]
+        # A field of a survey keeps the end of its last line.
+        value = value.strip() if isinstance(value, str) else value
         check = _CHECKS.get(name)
         if name not in _OWN_TYPE:
             value = _values.coerce(name, value, self._options[name])
@@ -381,8 +387,6 @@ def _count(size, total):
     )
 
 
-#: They have no default that means anything.
-_REQUIRED = ("kup_kernel", "kup_units")
 #: variable → what else must hold of its value
 _CHECKS = {
     "kup_kernel": check_kernel,

@@ -139,6 +139,27 @@ def result(results):
     return "partial" if tried and any(each in _GOOD for each in results) else "stopped"
 
 
+_SUMMARY = ("name", "result", "reason", "kernel_before", "kernel_after", "outage_s", "fresh_units")
+_MOST = 500  # nodes of a summary: AWX gives it to the next job of a workflow as a variable
+
+
+def summary(report):
+    """``report`` in short, for those who have no file of it, see `shortened`."""
+    nodes = report.get("nodes", [])
+    return shortened(nodes, [needs_attention(node["result"]) for node in nodes], _SUMMARY)
+
+
+def shortened(rows, urgent, keys):
+    """Dict with ``nodes``, dicts with those of ``keys`` that say something, and ``left_out``, how many there are besides.
+
+    :param urgent: whether each of ``rows`` comes before the others.
+    """
+    first = [row for row, is_urgent in zip(rows, urgent, strict=True) if is_urgent]
+    ordered = first + [row for row, is_urgent in zip(rows, urgent, strict=True) if not is_urgent]
+    nodes = [{key: row[key] for key in keys if row.get(key) not in (None, "", [])} for row in ordered[:_MOST]]
+    return {"nodes": nodes, "left_out": len(ordered) - len(nodes)}
+
+
 _HEADINGS = ("node", "kernel before -> after", "result", "outage", "reason")
 
 

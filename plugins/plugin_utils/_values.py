@@ -114,6 +114,8 @@ def _element(name, element, kind):
 
 
 def _dictionary(name, value, option):
+    if isinstance(value, str):
+        value = _from_pairs(name, value)
     if not isinstance(value, dict):
         raise KupError(f"{name} is {shown(value)}, expected a dictionary.")
     known = option.get("options", {})
@@ -121,6 +123,22 @@ def _dictionary(name, value, option):
     if known and strange:
         raise KupError(f"{name} has the key {strange[0]!r}, expected only {', '.join(known)}.")
     return value
+
+
+def _from_pairs(name, text):
+    """The dictionary that a text means: one in JSON; else lines with a name, a colon, and what it stands for."""
+    if text.startswith("{"):
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            raise KupError(f"{name} is a text that begins as a dictionary and is none in JSON: {error}.") from error
+    pairs = [line.partition(":") for line in text.splitlines() if line.strip()]
+    for key, colon, _meaning in pairs:
+        if not key.strip() or not colon:
+            raise KupError(
+                f"{name} has the line {shown(key + colon)}, expected a dictionary, in lines such as 'NAME: VALUE'."
+            )
+    return {key.strip(): meaning.strip() for key, _colon, meaning in pairs}
 
 
 _KINDS = {

@@ -77,13 +77,9 @@ class Rollout:
         inventory = {"all": {"hosts": dict.fromkeys(self._nodes), "vars": common, "children": children}}
         (self._folder / "hosts.json").write_text(json.dumps(inventory))
 
-    def run(self, *words, playbook="kup_update", limit=_LIMIT, **variables):
-        """Run ``playbook`` with more ``words`` and ``variables`` of the command line, ``limit`` seconds at most; returns `Done`."""
-        report = self._folder / "report"
-        given = {"kup_report_dir": str(report), "kup_rehearse": "off", **variables}
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE_", "PYTHON"))}
-        settings = {
-            "ANSIBLE_CONFIG": str(REPO / "ansible.cfg"),
+    def settings(self):
+        """Dict of what the environment of Ansible has to have."""
+        return {
             "ANSIBLE_COLLECTIONS_PATH": str(self._folder / "collections"),
             "ANSIBLE_CONNECTION_PLUGINS": str(CONNECTIONS),
             "ANSIBLE_PIPELINING": "1",
@@ -92,6 +88,13 @@ class Rollout:
             "KUP_CANNED": str(self._folder / "nodes"),
             "KUP_CANNED_MODULES": str(self._modules),
         }
+
+    def run(self, *words, playbook="kup_update", limit=_LIMIT, **variables):
+        """Run ``playbook`` with more ``words`` and ``variables`` of the command line, ``limit`` seconds at most; returns `Done`."""
+        report = self._folder / "report"
+        given = {"kup_report_dir": str(report), "kup_rehearse": "off", **variables}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE_", "PYTHON"))}
+        settings = {"ANSIBLE_CONFIG": str(REPO / "ansible.cfg"), **self.settings()}
         program = Path(sys.executable).with_name("ansible-playbook")
         words = ["-i", self._folder / "hosts.json", f"kup.fleet.{playbook}", "-e", json.dumps(given), *words]
         done = subprocess.run(

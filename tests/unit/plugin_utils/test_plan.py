@@ -147,7 +147,7 @@ def test_a_rehearsal_that_may_not_freeze_is_refused(value):
         ({"before_switch": "drain.yml"}, "kup_hooks.before_switch is 'drain.yml', expected the absolute path"),
         ({"before_switch": "/not/here.yml"}, "kup_hooks.before_switch is '/not/here.yml', expected the absolute path"),
         ({"before_switch": ""}, "kup_hooks.before_switch is '', expected the absolute path"),
-        ("/etc/passwd", "kup_hooks is '/etc/passwd', expected a dictionary"),
+        ("/etc/passwd", "kup_hooks has the line '/etc/passwd', expected a dictionary, in lines such as"),
     ],
 )
 def test_a_hook_that_is_not_there_is_refused(hooks, says):
@@ -287,7 +287,10 @@ def test_an_unknown_order_of_domains_is_refused():
         ({"kup_alerts": "prometheus:9090"}, "kup_alerts is 'prometheus:9090', expected an address such as"),
         ({"kup_alerts": "https://me:secret@a"}, "kup_alerts has an account in its address"),
         ({"kup_alerts_ignore": ["("]}, "kup_alerts_ignore has the element '(', expected a regular expression"),
-        ({"kup_alerts_match": "severity=critical"}, "kup_alerts_match is 'severity=critical', expected a dictionary."),
+        (
+            {"kup_alerts_match": "severity=critical"},
+            "kup_alerts_match has the line 'severity=critical', expected a dictionary,",
+        ),
         ({"kup_alerts_match": {"severity": 3}}, "kup_alerts_match.severity is 3, expected a regular expression"),
         ({"kup_alerts_patience": -1}, "kup_alerts_patience is -1, expected a whole number of at least 0."),
     ],
@@ -321,10 +324,23 @@ def test_what_is_given_as_its_type_is_left_alone():
         ("kup_engine", "", "auto"),
         ("kup_install_packages", "no", False),
         ("kup_freeze_target", "0.5", 0.5),
+        ("kup_engine", "foam\n", "foam"),
+        ("kup_kernel", " 7.2\n", "7.2"),
+        ("kup_max_failed", " 10% ", "10%"),
+        ("kup_alerts_match", "severity: critical|page", {"severity": "critical|page"}),
     ],
 )
 def test_a_text_is_what_it_can_only_mean(name, text, value):
     assert checked({name: text})[0][name] == value
+
+
+def test_what_an_empty_field_hides_is_said_in_any_case():
+    variables = _plan.Variables(OPTIONS, DEFAULTS)
+    given = {**WANTED, "kup_units": ["a.service"], "kup_soak": 5, "kup_notify": [{"url": "https://example.org/secret"}]}
+    assert variables.add("node1", given, {"kup_units", "kup_soak", "kup_notify"}) == {
+        "kup_units": ["a.service"],
+        "kup_soak": 5,
+    }
 
 
 def test_off_without_quotes_is_off():

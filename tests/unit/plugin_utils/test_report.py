@@ -84,3 +84,14 @@ def test_table():
         "node3   6.12.1                  fell_back          a b",
         "rollout r1: stopped",
     ]
+
+
+def test_a_summary_has_first_what_needs_attention_and_no_more_than_there_is_to_say():
+    rows = [{"name": f"n{number}", "result": "committed", "outage_s": 1.5, "timeline": [1]} for number in range(600)]
+    report = _report.merge({}, [*rows, {"name": "bad", "result": "fell_back", "reason": "Why.", "kernel_before": None}])
+    found = _report.summary(report)
+    assert found["nodes"][:2] == [
+        {"name": "bad", "result": "fell_back", "reason": "Why."},
+        {"name": "n0", "result": "committed", "outage_s": 1.5},
+    ]
+    assert (len(found["nodes"]), found["left_out"]) == (500, 101)

@@ -1,0 +1,171 @@
+# Copyright (c) 2026, the kup.fleet authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The jobs of the workflow as AWX runs them: by ansible-runner, with the project, answers of surveys, and nodes of a table."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import ansible_runner
+import pytest
+import yaml
+
+from tests.rollout.connection.canned import NEW, OLD
+from tests.rollout.nodes import Rollout
+
+REPO = Path(__file__).resolve().parents[3]
+# As the browser sends them: every field is a text, the lines of a text area end as HTTP has it.
+ANSWERS = {
+    "kup_kernel": "7.2",
+    "kup_units": "memcached.service\r\n",
+    "kup_batches": "1, 100%",
+    "kup_max_failed": "",
+    "kup_window": "",
+}
+NODES = {"node1": {}, "node2": {}, "node3": {}}
+# What an empty answer leaves.
+GROUP = {"kup_rehearse": "off", "kup_max_failed": 1, "kup_window": []}
+
+
+class Job:
+    """A directory as AWX makes it for a job of a template of awx/templates.yml, and how the job has ended."""
+
+    def __init__(self, folder, rollout, number, template, answers, limit=""):
+        self.folder = folder / f"job {number}"
+        shutil.copytree(REPO / "awx/project", self.folder / "project")
+        given = {**_common(template), **answers, **_about(template, number)}
+        self._write("env/extravars", _tagged(given, template.get("extra_vars", {})))
+        self._write("inventory/hosts.json", (folder / "hosts.json").read_text())
+        words = ["--check"] if template.get("job_type") == "check" else []
+        words += ["-l", limit] if limit else []
+        self.done = ansible_runner.run(
+            private_data_dir=str(self.folder),
+            playbook=template["playbook"],
+            cmdline=" ".join(words) or None,
+            # The directory of the container, which the report goes to.
+            envvars={**rollout.settings(), "PWD": str(self.folder)},
+            quiet=True,
+        )
+
+    def _write(self, name, text):
+        path = self.folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+
+    @property
+    def said(self):
+        return " ".join(self.done.stdout.read().split())
+
+    @property
+    def artifacts(self):
+        """What AWX keeps with the job: it reads them from the event of the statistics."""
+        found = [
+            event["event_data"].get("artifact_data")
+            for event in self.done.events
+            if event["event"] == "playbook_on_stats"
+        ]
+        return found[-1] if found else {}
+
+
+def _common(template):
+    """The template's own variables. Where setup.yml is not told of a directory, it gives an empty text."""
+    return {"kup_lock": "", "kup_report_dir": "", "kup_window_zone": "UTC", **template.get("extra_vars", {})}
+
+
+def _about(template, number):
+    """What AWX says of each job of a workflow."""
+    known = {
+        "job_id": number,
+        "job_launch_type": "workflow",
+        "job_template_name": f"kup {template['name']}",
+        "workflow_job_name": "kup rollout",
+    }
+    return {f"{prefix}_{name}": value for prefix in ("awx", "tower") for name, value in known.items()}
+
+
+class _Unsafe(yaml.SafeDumper):
+    """As AWX's own: each text has the tag, those that are keys as well."""
+
+    def represent_data(self, data):
+        return self.represent_scalar("!unsafe", data) if isinstance(data, str) else super().represent_data(data)
+
+
+def _tagged(given, trusted):
+    """The file of extra variables: no text but the template's own is a template of Ansible's."""
+    return "".join(
+        yaml.dump({name: value}, Dumper=yaml.SafeDumper if trusted.get(name) == value else _Unsafe)
+        for name, value in given.items()
+    )
+
+
+class _Loader(yaml.SafeLoader):
+    pass
+
+
+_Loader.add_constructor("!unsafe", lambda loader, node: loader.construct_scalar(node))
+TEMPLATES = {
+    template["name"]: template
+    for template in yaml.load((REPO / "awx/templates.yml").read_text(), Loader=_Loader)["awx_templates"]
+}
+
+
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory):
+    """Plan, and canary and fleet of one workflow."""
+    folder = tmp_path_factory.mktemp("runner")
+    rollout = Rollout(folder, NODES, {"caches": {"hosts": list(NODES), "vars": GROUP}})
+    canary = {**ANSWERS, "canary_hosts": "node2"}
+
+    def job(number, name, answers, limit=""):
+        return Job(folder, rollout, number, TEMPLATES[name], answers, limit)
+
+    plan = job(1, "plan", ANSWERS)
+    first = job(2, "canary", canary, limit="node1,node2")
+    after = json.loads((folder / "nodes/node2.json").read_text()), (folder / "nodes/log").read_text()
+    # A workflow gives its next job what the one before has left, and the answers of its own survey.
+    fleet = job(3, "fleet", {**canary, **first.artifacts}, limit="node1,node2")
+    return {"plan": plan, "canary": first, "fleet": fleet, "after canary": after}
+
+
+def test_the_plan_is_kept_with_its_job(jobs):
+    plan = jobs["plan"]
+    assert plan.done.rc == 0, plan.said
+    found = plan.artifacts["kernel_plan"]
+    assert [(row["name"], row["verdict"], row["batch"]) for row in found["nodes"]] == [
+        ("node1", "update", 1),
+        ("node2", "update", 2),
+        ("node3", "update", 2),
+    ]
+    assert (found["nodes"][0]["kernel"], found["nodes"][0]["target"]) == (OLD, NEW)
+
+
+def test_the_canary_is_the_host_of_the_survey(jobs):
+    canary = jobs["canary"]
+    assert canary.done.rc == 0, canary.said
+    state, log = jobs["after canary"]
+    assert state["phase"] == "committed"
+    assert "node2 kup_switch start" in log
+    assert "node1 kup_switch start" not in log and "node3 kup_switch start" not in log
+    assert [row["name"] for row in canary.artifacts["kernel_rollout"]["report"]["nodes"]] == ["node2"]
+
+
+def test_the_fleet_follows_within_the_limit(jobs):
+    fleet = jobs["fleet"]
+    assert fleet.done.rc == 0, fleet.said
+    left = fleet.artifacts["kernel_rollout"]
+    assert left["result"] == "committed"
+    assert {row["name"]: row["result"] for row in left["report"]["nodes"]} == {
+        "node1": "committed",
+        "node2": "up_to_date",
+    }
+
+
+def test_the_report_is_kept_with_the_job(jobs):
+    report = jobs["fleet"].artifacts["kernel_rollout"]["report"]
+    row = next(row for row in report["nodes"] if row["name"] == "node1")
+    assert (row["kernel_before"], row["kernel_after"], row["outage_s"]) == (OLD, NEW, 1.5)
+    assert report["left_out"] == 0
