@@ -117,6 +117,12 @@ options:
     description: Seconds between two looks of a node on probation at what M(kup.fleet.kup_gate) was given with V(remember); V(0) is never.
     type: int
     default: 0
+  revert_backoff:
+    description:
+      - Whether the peers of the units' TCP connections are told by ICMP, as soon as packets flow again, to send at once what they would send
+        again later.
+    type: bool
+    default: true
 attributes:
   check_mode:
     details: Nothing is changed on the node. Kernels that look staged are not loaded once more to prove it.
@@ -192,6 +198,7 @@ def stage(wanted, check_mode):
         "ENGINE": engine,
         "PPP_DISK_CHECKPOINT": disk_checkpoint if registry.takes_disk_checkpoint(engine) else "",
         "IMAGES": wanted["images_dir"],
+        "REVERT_BACKOFF": "yes" if wanted["revert_backoff"] else "",
     }
     names = units.full_names(wanted["units"])
     single = {units.full_name(name): policy for name, policy in wanted["unit_policies"].items()}
@@ -221,6 +228,7 @@ def main():
             "restore_timeout": {"type": "int", "required": True},
             "commit_timeout": {"type": "int", "required": True},
             "watch_interval": {"type": "int", "default": 0},
+            "revert_backoff": {"type": "bool", "default": True},
             "run_id": {"type": "str", "required": True},
         },
         supports_check_mode=True,
