@@ -186,6 +186,7 @@ RECORDED = (
     "restore_timeout",
     "commit_timeout",
     "watch_interval",
+    "revert_backoff",
 )
 
 
@@ -198,7 +199,6 @@ def stage(wanted, check_mode):
         "ENGINE": engine,
         "PPP_DISK_CHECKPOINT": disk_checkpoint if registry.takes_disk_checkpoint(engine) else "",
         "IMAGES": wanted["images_dir"],
-        "REVERT_BACKOFF": "yes" if wanted["revert_backoff"] else "",
     }
     names = units.full_names(wanted["units"])
     single = {units.full_name(name): policy for name, policy in wanted["unit_policies"].items()}

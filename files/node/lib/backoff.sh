@@ -16,7 +16,7 @@ leave_group() {
 # revert_backoff: have the peers of restored units send again at once. In the background: nothing waits for it, and whatever becomes of it
 # costs no restore. It needs none of the caller's descriptors, such as locks.
 revert_backoff() {
-	[ "$REVERT_BACKOFF" = yes ] || return 0
+	[ "$REVERT_BACKOFF" = True ] || return 0
 	set --
 	for other in $UNITS; do
 		{ [ -e "$run/$other.restored" ] && [ -e "$plan/fingerprint-$other" ]; } || continue

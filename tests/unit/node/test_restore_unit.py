@@ -504,7 +504,7 @@ def wait_for(path):
 
 
 def test_peers_are_told_to_send_again_when_packets_flow(node):
-    made, done = told_peers(restorable(node, units=f"{TWO} c.service", REVERT_BACKOFF="yes"), TWO)
+    made, done = told_peers(restorable(node, units=f"{TWO} c.service", REVERT_BACKOFF="True"), TWO)
     made.mark(f"{UNIT}.restored", "c.service.restored", f"{OTHER}.fresh")
     made.run("boot/restore-unit", UNIT, "criu")
     wait_for(done)
@@ -518,7 +518,7 @@ def test_peers_are_told_to_send_again_when_packets_flow(node):
 
 
 def test_a_restore_that_has_failed_tells_the_peers_of_the_others_and_keeps_no_lock(node):
-    made, done = told_peers(restorable(node, running=OLD, units=TWO, REVERT_BACKOFF="yes"), TWO)
+    made, done = told_peers(restorable(node, running=OLD, units=TWO, REVERT_BACKOFF="True"), TWO)
     made.mark(f"{OTHER}.restored")
     made.run("boot/restore-failed", "at-once", UNIT, SERVICE_RESULT="exit-code")
     wait_for(done)
@@ -526,7 +526,7 @@ def test_a_restore_that_has_failed_tells_the_peers_of_the_others_and_keeps_no_lo
     assert str(made.root / "var/lib/kup\n") not in made.read("descriptors")
 
 
-@pytest.mark.parametrize("values", [{}, {"REVERT_BACKOFF": ""}])
+@pytest.mark.parametrize("values", [{}, {"REVERT_BACKOFF": "False"}])
 def test_peers_are_not_told_where_nobody_wants_it(node, values):
     made, done = told_peers(restorable(node, **values))
     made.run("boot/restore-unit", UNIT, "criu")
@@ -536,7 +536,7 @@ def test_peers_are_not_told_where_nobody_wants_it(node, values):
 
 
 def test_peers_that_cannot_be_told_cost_no_restore(node):
-    made, _done = told_peers(restorable(node, REVERT_BACKOFF="yes"))
+    made, _done = told_peers(restorable(node, REVERT_BACKOFF="True"))
     made.fake("usr/local/lib/kup/fingerprint", f'[ "$1" = put-right ] || {{ echo no >&2; : >{made.root}/done; exit 1; }}')
     made.run("boot/restore-unit", UNIT, "criu")
     wait_for(made.root / "done")
