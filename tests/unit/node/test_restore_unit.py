@@ -537,7 +537,9 @@ def test_peers_are_not_told_where_nobody_wants_it(node, values):
 
 def test_peers_that_cannot_be_told_cost_no_restore(node):
     made, _done = told_peers(restorable(node, REVERT_BACKOFF="True"))
-    made.fake("usr/local/lib/kup/fingerprint", f'[ "$1" = put-right ] || {{ echo no >&2; : >{made.root}/done; exit 1; }}')
+    made.fake(
+        "usr/local/lib/kup/fingerprint", f'[ "$1" = put-right ] || {{ echo no >&2; : >{made.root}/done; exit 1; }}'
+    )
     made.run("boot/restore-unit", UNIT, "criu")
     wait_for(made.root / "done")
     assert made.read("run/kup/backoff-failed") == "no\n"
