@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backoff/revert.h"
 #include "base/processes.h"
 #include "base/lines.h"
 #include "pairs/keeper.h"
@@ -19,6 +20,7 @@ static const char usage[] =
 	"Usage:\n"
 	"  fingerprint record PID... >FILE    what can be observed of these processes, which stand still\n"
 	"  fingerprint put-right FILE         compare the restored processes, set what differs, and print what is left (exit code 3)\n"
+	"  fingerprint revert-backoff FILE... have the peers of these connections send again at once what was not acknowledged\n"
 	"  fingerprint ask PID...             what only these processes can tell of themselves: lines THREAD NAME VALUE\n"
 	"  fingerprint set FILE               have them set what such lines say\n"
 	"  fingerprint take-pairs DIR <LIST   the unix connections between these units, whose processes stand still\n"
@@ -46,20 +48,49 @@ static int record(char **pids, size_t count)
 	return result ? EXIT_FAILED : EXIT_OK;
 }
 
+/* NULL after saying why not. It points into `text`, which is to be freed in any case. */
+static struct fingerprint *load(const char *path, char **text)
+{
+	size_t size;
+
+	*text = lines_load(path, &size);
+	return *text ? fingerprint_parse(*text, size, path) : NULL;
+}
+
 static int put_right(const char *path)
 {
-	size_t size, left;
-	CLEANUP_FREE char *text = lines_load(path, &size);
-	struct fingerprint *found;
+	CLEANUP_FREE char *text = NULL;
+	struct fingerprint *found = load(path, &text);
+	size_t left;
 
-	if (!text)
-		return EXIT_FAILED;
-	found = fingerprint_parse(text, size, path);
 	if (!found)
 		return EXIT_FAILED;
 	left = fingerprint_put_right(found);
 	fingerprint_free(found);
 	return left ? EXIT_DIFFERENT : EXIT_OK;
+}
+
+static int revert_backoff(char **paths, size_t count)
+{
+	struct connections connections = { 0 };
+	int result = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		CLEANUP_FREE char *text = NULL;
+		struct fingerprint *found = load(paths[i], &text);
+
+		/* The others are told in any case. */
+		if (!found) {
+			result = -1;
+			continue;
+		}
+		connections_add(&connections, fingerprint_sockets(found));
+		fingerprint_free(found);
+	}
+	if (backoff_revert(&connections))
+		result = -1;
+	connections_free(&connections);
+	return result ? EXIT_FAILED : EXIT_OK;
 }
 
 static int take_pairs(const char *directory)
@@ -86,6 +117,8 @@ int main(int argc, char **argv)
 		return record(argv + 2, (size_t)argc - 2);
 	if (is_command(argc, argv, "put-right", 1, 1))
 		return put_right(argv[2]);
+	if (is_command(argc, argv, "revert-backoff", 1, INT_MAX))
+		return revert_backoff(argv + 2, (size_t)argc - 2);
 	if (is_command(argc, argv, "ask", 1, INT_MAX))
 		return attributes_ask(argc - 2, argv + 2, stdout) ? EXIT_FAILED : EXIT_OK;
 	if (is_command(argc, argv, "set", 1, 1))

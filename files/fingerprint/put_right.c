@@ -39,6 +39,11 @@ size_t fingerprint_put_right(const struct fingerprint *found)
 	return sockets_put_right(&found->sockets) + credentials_compare(&found->credentials);
 }
 
+const struct sockets_found *fingerprint_sockets(const struct fingerprint *found)
+{
+	return &found->sockets;
+}
+
 void fingerprint_free(struct fingerprint *found)
 {
 	sockets_free(&found->sockets);

@@ -117,6 +117,12 @@ options:
     description: Seconds between two looks of a node on probation at what M(kup.fleet.kup_gate) was given with V(remember); V(0) is never.
     type: int
     default: 0
+  revert_backoff:
+    description:
+      - Whether the peers of the units' TCP connections are told by ICMP, as soon as packets flow again, to send at once what they would send
+        again later.
+    type: bool
+    default: true
 attributes:
   check_mode:
     details: Nothing is changed on the node. Kernels that look staged are not loaded once more to prove it.
@@ -180,6 +186,7 @@ RECORDED = (
     "restore_timeout",
     "commit_timeout",
     "watch_interval",
+    "revert_backoff",
 )
 
 
@@ -221,6 +228,7 @@ def main():
             "restore_timeout": {"type": "int", "required": True},
             "commit_timeout": {"type": "int", "required": True},
             "watch_interval": {"type": "int", "default": 0},
+            "revert_backoff": {"type": "bool", "default": True},
             "run_id": {"type": "str", "required": True},
         },
         supports_check_mode=True,

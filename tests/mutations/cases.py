@@ -173,6 +173,18 @@ CASES = (
         "number >= setting",
     ),
     Mutation(
+        "files/fingerprint/sockets/sequence.c",
+        "a peer that has said nothing yet is told that its segment was lost",
+        "return info.tcpi_state == TCP_ESTABLISHED ||",
+        "return info.tcpi_state == TCP_SYN_SENT || info.tcpi_state == TCP_ESTABLISHED ||",
+    ),
+    Mutation(
+        "files/fingerprint/backoff/revert.c",
+        "peers inside the node are told, too",
+        "\t\tif (!own)\n",
+        "",
+    ),
+    Mutation(
         "plugins/module_utils/_environment/filter_services.py",
         "rules of the packet filter are there twice",
         "rm {RUN}/%s.filtered",

@@ -38,6 +38,16 @@ int copy_descriptor(int process, int number)
 	return (int)syscall(NUMBER_OF_PIDFD_GETFD, process, number, 0);
 }
 
+int copy_of(struct process_handle *handle, pid_t pid, int number)
+{
+	if (handle->pid != pid) {
+		close_fd(&handle->process);
+		handle->process = open_process(pid);
+		handle->pid = pid;
+	}
+	return copy_descriptor(handle->process, number);
+}
+
 uint64_t socket_inode(int directory, const char *name)
 {
 	char target[64];

@@ -17,6 +17,15 @@ int open_process(pid_t pid);
 bool stands_still(pid_t pid);
 /* A copy of this descriptor of the process: the same open file. -1 with errno. */
 int copy_descriptor(int process, int number);
+
+/* The handle of the process that was asked last; `process` is -1 at first. */
+struct process_handle {
+	pid_t pid;
+	int process;
+};
+
+/* A copy of this descriptor; the handle is kept for the next one. -1 with errno. */
+int copy_of(struct process_handle *handle, pid_t pid, int number);
 /* The inode of the socket behind an entry of /proc/PID/fd, the open `directory`; 0: it is none. */
 uint64_t socket_inode(int directory, const char *name);
 

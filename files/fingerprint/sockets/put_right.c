@@ -124,6 +124,23 @@ static int take_socket(struct sockets_found *found, struct words *words)
 	return 0;
 }
 
+/* Of the connection in the line before. */
+static int take_sequence(struct sockets_found *found, struct words *words)
+{
+	struct socket_line *line = found->sockets_count ? &found->sockets[found->sockets_count - 1] : NULL;
+	uint64_t expected;
+	pid_t pid;
+	int number;
+
+	if (words->count != 4 || parse_holder(words, &pid, &number) || parse_number(words->word[3], UINT32_MAX, &expected))
+		return -1;
+	if (!line || line->pid != pid || line->number != number || line->is_open || !line->identity.remote.size)
+		return -1;
+	line->is_open = true;
+	line->expected = (uint32_t)expected;
+	return 0;
+}
+
 static int take_membership(struct sockets_found *found, struct words *words)
 {
 	struct membership_line line = { 0 };
@@ -157,6 +174,8 @@ int sockets_take(struct sockets_found *found, struct words *words)
 		return take_options(found, words);
 	if (!strcmp(words->word[0], "socket"))
 		return take_socket(found, words);
+	if (!strcmp(words->word[0], "sequence"))
+		return take_sequence(found, words);
 	if (!strcmp(words->word[0], "membership"))
 		return take_membership(found, words);
 	if (!strcmp(words->word[0], "name"))
@@ -165,22 +184,6 @@ int sockets_take(struct sockets_found *found, struct words *words)
 }
 
 /* ---- putting right ---- */
-
-struct holder {
-	pid_t pid;
-	int process;
-};
-
-/* A copy of the descriptor; the handle of the last process is kept. -1 with errno. */
-static int copy_of(struct holder *holder, pid_t pid, int number)
-{
-	if (holder->pid != pid) {
-		close_fd(&holder->process);
-		holder->process = open_process(pid);
-		holder->pid = pid;
-	}
-	return copy_descriptor(holder->process, number);
-}
 
 static void print_value(const struct option_type *type, const struct option_value *value)
 {
@@ -299,10 +302,10 @@ static size_t put_options_right(const struct sockets_found *found, const struct 
 	return left;
 }
 
-static size_t put_membership_right(struct holder *holder, const struct membership_line *line)
+static size_t put_membership_right(struct process_handle *handle, const struct membership_line *line)
 {
 	struct membership membership;
-	CLEANUP_FD int copy = copy_of(holder, line->pid, line->number);
+	CLEANUP_FD int copy = copy_of(handle, line->pid, line->number);
 
 	if (membership_parse(line->words, line->count, &membership) || (copy >= 0 && !membership_put_right(copy, &membership)))
 		return 0;
@@ -311,9 +314,9 @@ static size_t put_membership_right(struct holder *holder, const struct membershi
 	return 1;
 }
 
-static size_t put_name_right(struct holder *holder, const struct name_line *line)
+static size_t put_name_right(struct process_handle *handle, const struct name_line *line)
 {
-	CLEANUP_FD int copy = copy_of(holder, line->pid, line->number);
+	CLEANUP_FD int copy = copy_of(handle, line->pid, line->number);
 	int reason;
 
 	if (copy >= 0 && !file_name_put_right(line->pid, copy, line->name))
@@ -329,13 +332,13 @@ static size_t put_name_right(struct holder *holder, const struct name_line *line
 
 size_t sockets_put_right(const struct sockets_found *found)
 {
-	struct holder holder = { .process = -1 };
+	struct process_handle handle = { .process = -1 };
 	struct identity identity;
 	size_t left = 0;
 
 	for (size_t i = 0; i < found->sockets_count; i++) {
 		const struct socket_line *line = &found->sockets[i];
-		CLEANUP_FD int copy = copy_of(&holder, line->pid, line->number);
+		CLEANUP_FD int copy = copy_of(&handle, line->pid, line->number);
 
 		if (copy < 0 || identify(copy, &identity) || !identity_equal(&identity, &line->identity)) {
 			/* A process that runs may have closed it. */
@@ -348,10 +351,10 @@ size_t sockets_put_right(const struct sockets_found *found)
 		}
 	}
 	for (size_t i = 0; i < found->memberships_count; i++)
-		left += put_membership_right(&holder, &found->memberships[i]);
+		left += put_membership_right(&handle, &found->memberships[i]);
 	for (size_t i = 0; i < found->names_count; i++)
-		left += put_name_right(&holder, &found->names[i]);
-	close_fd(&holder.process);
+		left += put_name_right(&handle, &found->names[i]);
+	close_fd(&handle.process);
 	return left;
 }
 

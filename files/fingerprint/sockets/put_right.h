@@ -22,6 +22,8 @@ struct socket_line {
 	int number;
 	struct identity identity;
 	size_t set;
+	bool is_open;      /* data may come from the peer */
+	uint32_t expected; /* the next of its sequence numbers then */
 };
 
 struct membership_line {

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include "sockets/file_name.h"
 #include "sockets/identity.h"
 #include "sockets/options.h"
+#include "sockets/sequence.h"
 
 #define SLOTS_FIRST 1024 /* a power of two, as all sizes of the hash tables */
 
@@ -143,6 +145,7 @@ static int record_socket(struct sockets_recorder *recorder, pid_t pid, int numbe
 	struct identity identity;
 	CLEANUP_FREE char *text = NULL;
 	unsigned long set;
+	uint32_t expected;
 	size_t size;
 	FILE *memory;
 
@@ -160,6 +163,8 @@ static int record_socket(struct sockets_recorder *recorder, pid_t pid, int numbe
 	fputc(' ', recorder->file);
 	value_write(recorder->file, &identity.remote.address, identity.remote.size);
 	fprintf(recorder->file, " %lu\n", set);
+	if ((identity.on & ON_STREAM) && is_open_for_peer(copy, NULL) && !expected_sequence(copy, &expected))
+		fprintf(recorder->file, "sequence %d %d %" PRIu32 "\n", pid, number, expected);
 	if (identity.on & ON_DATAGRAM)
 		memberships_record(recorder->file, &recorder->groups, pid, number, copy, identity.family);
 	if (identity.on & ON_UNIX)

@@ -3,6 +3,7 @@
  * Records the sockets of frozen processes, each once:
  *   options N NAME=VALUE...                                       a set of options, before the first socket that has it
  *   socket PID DESCRIPTOR FAMILY TYPE PROTOCOL LOCAL REMOTE N     a socket, its ends, and its set
+ *   sequence PID DESCRIPTOR NUMBER                                the next sequence number of the peer of this connection
  *   membership PID DESCRIPTOR INTERFACE GROUP MODE SOURCE...      a multicast group of this socket
  *   name PID DESCRIPTOR DIRECTORY BOUND CURRENT                   the file of this unix socket has another name than it was bound to
  * Most connections of a server have the same options, so there are few sets.

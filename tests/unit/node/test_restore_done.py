@@ -470,3 +470,11 @@ def test_what_is_left_different_is_in_the_record(node, running, reason, says):
     made.write(f"run/kup/{UNIT}.differences", "TCP_USER_TIMEOUT is 0, was 3\nmore\n")
     made.run("boot/restore-done")
     assert made.load()["REASON"] == says
+
+
+@pytest.mark.parametrize(("reason", "says"), [("", "peers were not told"), ("so", "so; peers were not told")])
+def test_peers_that_were_not_told_are_in_the_record(node, reason, says):
+    made = restored(node, REASON=reason)
+    made.write("run/kup/backoff-failed", "peers were not told\n")
+    made.run("boot/restore-done")
+    assert (made.load()["PHASE"], made.load()["REASON"]) == ("probation", says)

@@ -2,6 +2,7 @@
 
 import signal
 import subprocess
+import time
 
 import pytest
 from fakenode import NEW, OLD, OTHER, UNIT
@@ -481,3 +482,65 @@ def test_without_the_namespaces_of_the_unit_nothing_is_restored(node):
     made.run("boot/restore-unit", UNIT, "criu", "restore", code=2)
     assert not made.called("criu")
     assert not made.marked(f"{UNIT}.restored")
+
+
+def told_peers(made, units=UNIT):
+    """A node whose program has noted how it was started, once it has."""
+    for unit in units.split():
+        made.write_plan(f"fingerprint-{unit}")
+    made.write("sys/fs/cgroup/cgroup.procs")
+    done = made.root / "done"
+    # The last words of what the background does.
+    body = f'[ "$1" = revert-backoff ] || exit 0; ls -l /proc/self/fd >{made.root}/descriptors; echo told; : >{done}'
+    made.fake("usr/local/lib/kup/fingerprint", body)
+    return made, done
+
+
+def wait_for(path):
+    give_up = time.monotonic() + 60
+    while not path.exists() and time.monotonic() < give_up:
+        time.sleep(0.01)
+    assert path.exists()
+
+
+def test_peers_are_told_to_send_again_when_packets_flow(node):
+    made, done = told_peers(restorable(node, units=f"{TWO} c.service", REVERT_BACKOFF="True"), TWO)
+    made.mark(f"{UNIT}.restored", "c.service.restored", f"{OTHER}.fresh")
+    made.run("boot/restore-unit", UNIT, "criu")
+    wait_for(done)
+    # Of the other unit, which starts fresh, there are no connections, and of the third nothing was recorded.
+    told = f"fingerprint revert-backoff {made.plan}/fingerprint-{UNIT}"
+    assert made.called("fingerprint revert-backoff") == [told]
+    assert made.calls.index("nft delete table inet kup") < made.calls.index(told)
+    assert made.read("run/kup/backoff") == "told\n"
+    # It is not the unit's: systemd would count it there, and end it with the unit.
+    assert made.read("sys/fs/cgroup/cgroup.procs") == "0\n"
+
+
+def test_a_restore_that_has_failed_tells_the_peers_of_the_others_and_keeps_no_lock(node):
+    made, done = told_peers(restorable(node, running=OLD, units=TWO, REVERT_BACKOFF="True"), TWO)
+    made.mark(f"{OTHER}.restored")
+    made.run("boot/restore-failed", "at-once", UNIT, SERVICE_RESULT="exit-code")
+    wait_for(done)
+    assert made.called("fingerprint revert-backoff") == [f"fingerprint revert-backoff {made.plan}/fingerprint-{OTHER}"]
+    assert str(made.root / "var/lib/kup\n") not in made.read("descriptors")
+
+
+@pytest.mark.parametrize("values", [{}, {"REVERT_BACKOFF": "False"}])
+def test_peers_are_not_told_where_nobody_wants_it(node, values):
+    made, done = told_peers(restorable(node, **values))
+    made.run("boot/restore-unit", UNIT, "criu")
+    time.sleep(0.2)
+    assert not done.exists()
+    assert not made.marked("backoff")
+
+
+def test_peers_that_cannot_be_told_cost_no_restore(node):
+    made, _done = told_peers(restorable(node, REVERT_BACKOFF="True"))
+    made.fake(
+        "usr/local/lib/kup/fingerprint", f'[ "$1" = put-right ] || {{ echo no >&2; : >{made.root}/done; exit 1; }}'
+    )
+    made.run("boot/restore-unit", UNIT, "criu")
+    wait_for(made.root / "done")
+    assert made.read("run/kup/backoff-failed") == "no\n"
+    assert made.marked("rest")
