@@ -84,3 +84,12 @@ def test_table():
         "node3   6.12.1                  fell_back          a b",
         "rollout r1: stopped",
     ]
+
+
+def test_judgements_come_one_after_the_other_and_are_not_kept_without_end():
+    report = _report.merge({}, rollout={"run_id": "r1", "judged": [{"name": "errors"}]})
+    report = _report.merge(report, rollout={"judged": [{"name": "errors"}, {"name": "waits"}]})
+    report = _report.merge(report, rollout={"reason": "x"})
+    assert [each["name"] for each in report["rollout"]["judged"]] == ["errors", "errors", "waits"]
+    report = _report.merge(report, rollout={"judged": [{"name": str(number)} for number in range(1000)]})
+    assert [each["name"] for each in report["rollout"]["judged"]][::199] == ["800", "999"]
