@@ -93,17 +93,19 @@ def judge(place, metrics, all_sides, window, instances):
     :param instances: dict node → what stands for it in a query.
     :raises: one of `_prometheus.ERRORS`: it does not answer, or not so.
     """
-    worse, about = {}, []
+    worse, reasons, about = {}, [], []
     for metric in metrics:
         source = _Source(place, metric, window, instances)
         try:
             bad, known = _judged(source, all_sides)
         except Unknown as error:
-            return Outcome(reason=f"{metric.name} {error}", metrics=tuple(about))
+            # Another metric may show that nodes are worse.
+            reasons.append(f"{metric.name} {error}")
+            continue
         about.append(known)
         for node, sentence in bad.items():
             worse.setdefault(node, []).append(sentence)
-    return Outcome({node: "; ".join(sentences) for node, sentences in worse.items()}, "", tuple(about))
+    return Outcome({node: "; ".join(sentences) for node, sentences in worse.items()}, "; ".join(reasons), tuple(about))
 
 
 @dataclass(frozen=True)
@@ -174,12 +176,8 @@ def _sentence(metric, judgement, kind, all_sides):
     return (
         f"{metric.name} is {'higher' if judgement.verdict == 'high' else 'lower'} than {_other(kind, all_sides)}: "
         f"median {judgement.median:.4g} instead of {judgement.median_control:.4g}, shift {shift.estimate:.4g} "
-        f"({_percent(metric.thresholds.confidence)} interval {shift.low:.4g} to {shift.high:.4g}, p {shift.p:.2g})"
+        f"({100 * judgement.confidence:.4g} % interval {shift.low:.4g} to {shift.high:.4g}, p {shift.p:.2g})"
     )
-
-
-def _percent(share):
-    return f"{100 * share:.4g} %"
 
 
 def _other(kind, all_sides):
