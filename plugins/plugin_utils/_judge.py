@@ -93,17 +93,19 @@ def judge(place, metrics, all_sides, window, instances):
     :param instances: dict node → what stands for it in a query.
     :raises: one of `_prometheus.ERRORS`: it does not answer, or not so.
     """
-    worse, about = {}, []
+    worse, reasons, about = {}, [], []
     for metric in metrics:
         source = _Source(place, metric, window, instances)
         try:
             bad, known = _judged(source, all_sides)
         except Unknown as error:
-            return Outcome(reason=f"{metric.name} {error}", metrics=tuple(about))
+            # Another metric may show that nodes are worse.
+            reasons.append(f"{metric.name} {error}")
+            continue
         about.append(known)
         for node, sentence in bad.items():
             worse.setdefault(node, []).append(sentence)
-    return Outcome({node: "; ".join(sentences) for node, sentences in worse.items()}, "", tuple(about))
+    return Outcome({node: "; ".join(sentences) for node, sentences in worse.items()}, "; ".join(reasons), tuple(about))
 
 
 @dataclass(frozen=True)
@@ -132,29 +134,34 @@ class _Source:
 def _judged(source, all_sides):
     """(dict of nodes that are worse → sentence, dict for the report) of one metric."""
     metric, kind = source.metric, all_sides.control(source.metric)
-    nodes = [node for node in all_sides.updated if kind == "others" or node in all_sides.began]
-    values = {node: source.values(node) for node in nodes}
-    missing = [node for node in nodes if not values[node]]
-    if not nodes and not metric.optional:
-        raise Unknown("cannot be compared with values before the update, which an earlier rollout has begun")
-    if missing and not metric.optional:
-        raise Unknown(f"has no values of {_names(missing)} in the soak")
-    if kind == "others":
-        control = _spread(_flat(source.values(node) for node in all_sides.others), _COMPARED)
-        controls = dict.fromkeys(nodes, control)
-    else:
-        controls = {node: source.values(node, source.window.before(all_sides.began[node])) for node in nodes}
-        control = _spread(_flat(controls.values()), _COMPARED)
-    whole = _judgement.judge(_spread(_flat(values.values()), _COMPARED), control, metric.thresholds)
+    values, controls, control = _asked(source, all_sides, kind)
+    flat = _flat(values.values())
+    whole = _judgement.judge(_spread(flat, _COMPARED), control, metric.thresholds)
     if whole.verdict == "unknown" and not metric.optional:
         raise Unknown(
-            f"has {len(_flat(values.values()))} values of updated nodes and {len(control)} {_other(kind, all_sides)}, too few to compare"
+            f"has {len(flat)} values of updated nodes and {len(control)} {_other(kind, all_sides)}, too few to compare"
         )
     worse = _worse(values, controls, whole, metric.thresholds)
-    about = _about(metric, kind, whole, _flat(values.values()), control)
+    about = _about(metric, kind, whole, flat, control)
     if worse:
         about["verdict"] = next(iter(worse.values())).verdict
     return {node: _sentence(metric, each, kind, all_sides) for node, each in worse.items()}, about
+
+
+def _asked(source, all_sides, kind):
+    """(dict updated node → its values, dict updated node → what it is compared with, what all are compared with)."""
+    nodes = [node for node in all_sides.updated if kind == "others" or node in all_sides.began]
+    values = {node: source.values(node) for node in nodes}
+    missing = [node for node in nodes if not values[node]]
+    if not source.metric.optional and not nodes:
+        raise Unknown("cannot be compared with values before the update, which an earlier rollout has begun")
+    if not source.metric.optional and missing:
+        raise Unknown(f"has no values of {_names(missing)} in the soak")
+    if kind == "others":
+        control = _spread(_flat(source.values(node) for node in all_sides.others), _COMPARED)
+        return values, dict.fromkeys(nodes, control), control
+    controls = {node: source.values(node, source.window.before(all_sides.began[node])) for node in nodes}
+    return values, controls, _spread(_flat(controls.values()), _COMPARED)
 
 
 def _worse(values, controls, whole, thresholds):
@@ -174,12 +181,8 @@ def _sentence(metric, judgement, kind, all_sides):
     return (
         f"{metric.name} is {'higher' if judgement.verdict == 'high' else 'lower'} than {_other(kind, all_sides)}: "
         f"median {judgement.median:.4g} instead of {judgement.median_control:.4g}, shift {shift.estimate:.4g} "
-        f"({_percent(metric.thresholds.confidence)} interval {shift.low:.4g} to {shift.high:.4g}, p {shift.p:.2g})"
+        f"({100 * judgement.confidence:.4g} % interval {shift.low:.4g} to {shift.high:.4g}, p {shift.p:.2g})"
     )
-
-
-def _percent(share):
-    return f"{100 * share:.4g} %"
 
 
 def _other(kind, all_sides):

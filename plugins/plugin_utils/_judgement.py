@@ -43,6 +43,7 @@ class Judgement:
     """``verdict``: "pass", "high", "low", or "unknown" for too few values. ``shift``: a `_mann_whitney.Shift`; None if unknown."""
 
     verdict: str
+    confidence: float
     median: float | None = None
     median_control: float | None = None
     shift: object = None
@@ -55,10 +56,11 @@ class Judgement:
 def judge(values, control, thresholds):
     """The `Judgement` of ``values`` against ``control``, lists of finite numbers."""
     if not _mann_whitney.is_enough(len(values), len(control), thresholds.confidence):
-        return Judgement("unknown")
+        return Judgement("unknown", thresholds.confidence)
     shift = _mann_whitney.shift(values, control, thresholds.confidence)
     factor = _factor(fmean(values), fmean(control))
-    return Judgement(_verdict(shift, factor, thresholds), median(values), median(control), shift)
+    verdict = _verdict(shift, factor, thresholds)
+    return Judgement(verdict, thresholds.confidence, median(values), median(control), shift)
 
 
 def _verdict(shift, factor, thresholds):

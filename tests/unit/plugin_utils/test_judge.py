@@ -119,6 +119,7 @@ def test_a_node_that_is_worse_by_itself_is_named_alone(monkeypatch):
     outcome = judged(sides=sides)
     assert (list(outcome.worse), outcome.metrics[0]["verdict"]) == (["d"], "high")
     assert outcome.worse["d"].startswith("errors is higher than on 2 nodes not updated yet: median 5.0")
+    assert " (99 % interval " in outcome.worse["d"]
 
 
 def test_nodes_that_are_worse_together_are_all_named(monkeypatch):
@@ -158,6 +159,15 @@ def test_each_metric_is_judged_and_only_the_bad_direction_counts(monkeypatch):
 def test_where_nothing_can_be_said(monkeypatch, means, sides, why):
     Prometheus(monkeypatch, means)
     assert judged(sides=sides) == Outcome(reason=why)
+
+
+def test_what_one_metric_does_not_say_another_may(monkeypatch):
+    server = Prometheus(monkeypatch, {"a": 5.0})
+    gone = metric(name="gone", query='gone{a="",instance="$instance"}')
+    server._means[""] = []
+    outcome = judged(gone, metric(), replace(gone, name="lost"))
+    assert list(outcome.worse) == ["a"]
+    assert outcome.reason == "gone has no values of a in the soak; lost has no values of a in the soak"
 
 
 @pytest.mark.parametrize("means", [{"a": []}, {"b": [], "c": []}])

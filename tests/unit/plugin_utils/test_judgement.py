@@ -49,7 +49,7 @@ def test_verdicts(values, thresholds, verdict):
 
 
 def test_without_others_nothing_is_known():
-    assert _judgement.judge(CONTROL, [], Thresholds()) == _judgement.Judgement("unknown")
+    assert _judgement.judge(CONTROL, [], Thresholds()) == _judgement.Judgement("unknown", 0.98)
 
 
 def test_an_interval_that_is_wide_against_the_shift_is_no_change():

@@ -95,3 +95,12 @@ def test_a_summary_has_first_what_needs_attention_and_no_more_than_there_is_to_s
         {"name": "n0", "result": "committed", "outage_s": 1.5},
     ]
     assert (len(found["nodes"]), found["left_out"]) == (500, 101)
+
+
+def test_judgements_come_one_after_the_other_and_are_not_kept_without_end():
+    report = _report.merge({}, rollout={"run_id": "r1", "judged": [{"name": "errors"}]})
+    report = _report.merge(report, rollout={"judged": [{"name": "errors"}, {"name": "waits"}]})
+    report = _report.merge(report, rollout={"reason": "x"})
+    assert [each["name"] for each in report["rollout"]["judged"]] == ["errors", "errors", "waits"]
+    report = _report.merge(report, rollout={"judged": [{"name": str(number)} for number in range(1000)]})
+    assert [each["name"] for each in report["rollout"]["judged"]][::199] == ["800", "999"]
