@@ -108,6 +108,21 @@ static bool is_command(int argc, char **argv, const char *name, int least, int m
 	return argc >= 2 && !strcmp(argv[1], name) && argc - 2 >= least && argc - 2 <= most;
 }
 
+/* The commands of connections between units; says the usage where it is none of these either. */
+static int run_pairs(int argc, char **argv)
+{
+	if (is_command(argc, argv, "take-pairs", 1, 1))
+		return take_pairs(argv[2]) ? EXIT_FAILED : EXIT_OK;
+	if (is_command(argc, argv, "keep-pairs", 2, 2))
+		return keeper_start(argv[2], argv[3]) ? EXIT_FAILED : EXIT_OK;
+	if (is_command(argc, argv, "join-pairs", 3, INT_MAX))
+		return keeper_join(argv[2], argv[3], argv + 4) ? EXIT_FAILED : EXIT_OK;
+	if (is_command(argc, argv, "end-pairs", 1, 1))
+		return keeper_end(argv[2]) ? EXIT_FAILED : EXIT_OK;
+	fputs(usage, stderr);
+	return EXIT_USAGE;
+}
+
 int main(int argc, char **argv)
 {
 	static char buffer[1 << 20];
@@ -123,14 +138,5 @@ int main(int argc, char **argv)
 		return attributes_ask(argc - 2, argv + 2, stdout) ? EXIT_FAILED : EXIT_OK;
 	if (is_command(argc, argv, "set", 1, 1))
 		return attributes_set(argv[2]) ? EXIT_FAILED : EXIT_OK;
-	if (is_command(argc, argv, "take-pairs", 1, 1))
-		return take_pairs(argv[2]) ? EXIT_FAILED : EXIT_OK;
-	if (is_command(argc, argv, "keep-pairs", 2, 2))
-		return keeper_start(argv[2], argv[3]) ? EXIT_FAILED : EXIT_OK;
-	if (is_command(argc, argv, "join-pairs", 3, INT_MAX))
-		return keeper_join(argv[2], argv[3], argv + 4) ? EXIT_FAILED : EXIT_OK;
-	if (is_command(argc, argv, "end-pairs", 1, 1))
-		return keeper_end(argv[2]) ? EXIT_FAILED : EXIT_OK;
-	fputs(usage, stderr);
-	return EXIT_USAGE;
+	return run_pairs(argc, argv);
 }

@@ -173,16 +173,16 @@ CASES = (
         "number >= setting",
     ),
     Mutation(
-        "files/fingerprint/sockets/sequence.c",
-        "a peer that has said nothing yet is told that its segment was lost",
-        "return info.tcpi_state == TCP_ESTABLISHED ||",
-        "return info.tcpi_state == TCP_SYN_SENT || info.tcpi_state == TCP_ESTABLISHED ||",
+        "files/fingerprint/backoff/revert.c",
+        "peers that have sent what was lost are told again",
+        "one->told && received != one->received",
+        "one->told && received < one->received",
     ),
     Mutation(
         "files/fingerprint/backoff/revert.c",
         "peers inside the node are told, too",
         "\t\tif (!own)\n",
-        "",
+        "\t\tif (i < connections->count)\n",
     ),
     Mutation(
         "plugins/module_utils/_environment/filter_services.py",

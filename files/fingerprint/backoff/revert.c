@@ -22,15 +22,14 @@ enum { MESSAGES = 10, ROUNDS = 3 };
 #define MESSAGES_PER_SECOND 50000.0
 #define SHORTEST_SLEEP 0.002
 
-/* A time that the kernel counts in ticks, of 10 ms at most. */
-#define TICKS 0.05
-
 struct connection {
 	pid_t pid;
 	int number;
 	struct identity identity;
 	struct endpoint own, peer;
 	uint32_t expected;
+	bool told;
+	uint64_t received; /* bytes, before it was told */
 };
 
 /* ---- which connections ---- */
@@ -90,15 +89,15 @@ static void leave_out_own(struct connections *connections)
 
 /*
  * Whether the connection is there and still open for its peer. It may be closed, or another one by now. Its interface, which a socket is
- * bound to and a link-local address needs; the milliseconds since the peer's last data.
+ * bound to and a link-local address needs; the number of bytes that have come.
  */
-static bool is_there(struct process_handle *handle, const struct connection *one, unsigned *interface, uint32_t *silence)
+static bool is_there(struct process_handle *handle, const struct connection *one, unsigned *interface, uint64_t *received)
 {
 	CLEANUP_FD int copy = copy_of(handle, one->pid, one->number);
 	socklen_t size = sizeof(*interface);
 	struct identity identity;
 
-	if (copy < 0 || identify(copy, &identity) || !identity_equal(&identity, &one->identity) || !is_open_for_peer(copy, silence))
+	if (copy < 0 || identify(copy, &identity) || !identity_equal(&identity, &one->identity) || !is_open_for_peer(copy, received))
 		return false;
 	if (getsockopt(copy, SOL_SOCKET, SO_BINDTOIFINDEX, interface, &size))
 		*interface = 0;
@@ -114,25 +113,26 @@ static void sleep_until(double when)
 		nanosleep(&time, NULL);
 }
 
-/* Sends to those that are there and have been silent since `begin`. Returns the number of those that were told. */
-static size_t tell_all(const struct connections *connections, struct sender *sender, double begin, size_t *refused)
+/* Sends to those that are there, and have not sent anything since they were told. Returns their number. */
+static size_t tell_all(const struct connections *connections, struct sender *sender, size_t *refused)
 {
 	struct process_handle handle = { .process = -1 };
-	double start = seconds_now();
+	double start = seconds_now(), due;
 	size_t told = 0, tried = 0;
 
 	for (size_t i = 0; i < connections->count; i++) {
-		const struct connection *one = &connections->list[i];
-		double due = start + (double)(tried * MESSAGES) / MESSAGES_PER_SECOND, since;
+		struct connection *one = &connections->list[i];
+		uint64_t received;
 		unsigned interface;
-		uint32_t silence;
 
+		due = start + (double)(tried * MESSAGES) / MESSAGES_PER_SECOND;
 		if (due - seconds_now() >= SHORTEST_SLEEP)
 			sleep_until(due);
-		since = seconds_now() - begin;
-		/* The first time nobody is left out: data may be older than this moment, and newer than the restore. */
-		if (!is_there(&handle, one, &interface, &silence) || (since > TICKS && silence / 1e3 + TICKS < since))
+		if (!is_there(&handle, one, &interface, &received) || (one->told && received != one->received))
 			continue;
+		if (!one->told)
+			one->received = received;
+		one->told = true;
 		tried++;
 		if (sender_send(sender, &one->own, &one->peer, one->expected, interface, MESSAGES))
 			(*refused)++;
@@ -145,7 +145,7 @@ static size_t tell_all(const struct connections *connections, struct sender *sen
 
 int backoff_revert(struct connections *connections)
 {
-	double begin = seconds_now(), next = begin;
+	double next = 0;
 	struct sender sender;
 	size_t refused = 0;
 
@@ -155,7 +155,7 @@ int backoff_revert(struct connections *connections)
 		sleep_until(next);
 		next = seconds_now() + BETWEEN_ROUNDS;
 		printf("round %d: %zu of %zu peers were told to send again\n", round,
-		       tell_all(connections, &sender, begin, &refused), connections->count);
+		       tell_all(connections, &sender, &refused), connections->count);
 		fflush(stdout);
 	}
 	sender_close(&sender);

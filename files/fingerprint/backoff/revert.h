@@ -19,7 +19,7 @@ struct connections {
 /* Appends the connections of a record whose peers may have to send again. */
 void connections_add(struct connections *connections, const struct sockets_found *found);
 void connections_free(struct connections *connections);
-/* Sends to all, and once more, twice, to those who have been silent since. -1: not all could be sent, it is said why. */
+/* Sends to all, and once more, twice, to those who have sent nothing since. -1: not all could be sent, it is said why. */
 int backoff_revert(struct connections *connections);
 
 #endif

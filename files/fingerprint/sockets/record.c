@@ -163,7 +163,7 @@ static int record_socket(struct sockets_recorder *recorder, pid_t pid, int numbe
 	fputc(' ', recorder->file);
 	value_write(recorder->file, &identity.remote.address, identity.remote.size);
 	fprintf(recorder->file, " %lu\n", set);
-	if ((identity.on & ON_STREAM) && is_open_for_peer(copy, NULL) && !expected_sequence(copy, &expected))
+	if ((identity.on & ON_STREAM) && identity.remote.size && is_open_for_peer(copy, NULL) && !expected_sequence(copy, &expected))
 		fprintf(recorder->file, "sequence %d %d %" PRIu32 "\n", pid, number, expected);
 	if (identity.on & ON_DATAGRAM)
 		memberships_record(recorder->file, &recorder->groups, pid, number, copy, identity.family);

@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sockets/sequence.h"
 
+#include <linux/tcp.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
+#include <sys/socket.h>
 
+/* include/net/tcp_states.h */
+enum { STATE_ESTABLISHED = 1, STATE_FIN_WAIT1 = 4, STATE_FIN_WAIT2 = 5 };
 /* include/uapi/linux/tcp.h: the queue whose sequence number TCP_QUEUE_SEQ is */
 enum { RECEIVE_QUEUE = 1 };
 
-bool is_open_for_peer(int socket, uint32_t *silence)
+bool is_open_for_peer(int socket, uint64_t *received)
 {
 	struct tcp_info info = { 0 };
 	socklen_t size = sizeof(info);
 
 	if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size))
 		return false;
-	if (silence)
-		*silence = info.tcpi_last_data_recv;
-	/* In all other states nothing has been heard of the peer yet (TCP_SYN_SENT), or its FIN, behind which there is no data. */
-	return info.tcpi_state == TCP_ESTABLISHED || info.tcpi_state == TCP_FIN_WAIT1 || info.tcpi_state == TCP_FIN_WAIT2;
+	if (received)
+		*received = info.tcpi_bytes_received;
+	/* In all other states nothing has been heard of the peer yet (SYN_SENT), or its FIN, behind which there is no data. */
+	return info.tcpi_state == STATE_ESTABLISHED || info.tcpi_state == STATE_FIN_WAIT1 || info.tcpi_state == STATE_FIN_WAIT2;
 }
 
 int expected_sequence(int socket, uint32_t *number)
