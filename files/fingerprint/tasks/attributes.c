@@ -52,7 +52,8 @@ static const struct attribute {
 	{ .name = "memory-merge", .get = PR_GET_MEMORY_MERGE, .set = PR_SET_MEMORY_MERGE, .most = 1 },
 	/* A daemon below a file system: its memory allocations do not wait for it. Only told with CAP_SYS_RESOURCE. */
 	{ .name = "io-flusher", .get = PR_GET_IO_FLUSHER, .set = PR_SET_IO_FLUSHER, .most = 1 },
-	/* These two the checkpoint has, from a CRIU that forgets them. */
+	/* These three the checkpoint has, from a CRIU that forgets them; of the ambient capabilities (AmbientCapabilities=) one each. */
+	{ .name = "ambient", .set = PR_CAP_AMBIENT, .first = PR_CAP_AMBIENT_RAISE, .has_first = true, .most = 63 },
 	{ .name = "no-new-privs", .set = PR_SET_NO_NEW_PRIVS, .most = 1 },
 	{ .name = "thp-disable", .set = PR_SET_THP_DISABLE, .most = 1 },
 	/* personality(2), such as without address space randomization for what it starts. CRIU records it, and no more. */

@@ -12,6 +12,16 @@
 #define GROUPS "Groups:\t"
 #define NO_NEW_PRIVS "NoNewPrivs:\t"
 #define STATE "State:\t"
+/* CapInh, CapPrm, CapEff, CapBnd and CapAmb, in this order. */
+#define CAPABILITIES "Cap"
+enum { SETS = 5, SET_DIGITS = 16 };
+
+struct credentials {
+	bool no_new_privs, told;
+	/* The sets as the kernel prints them, with commas between. */
+	char capabilities[SETS * (SET_DIGITS + 1)];
+	char *groups;
+};
 
 /* "4 24 27 \n", as the kernel sorts and prints them → "4,24,27". */
 static char *as_word(const char *list)
@@ -30,14 +40,30 @@ static char *as_word(const char *list)
 	return word;
 }
 
-/* 0: *groups has to be freed; 1: the thread has ended; -1 after saying why it cannot be read. */
-static int read_thread(pid_t process, pid_t thread, bool *no_new_privs, char **groups)
+static void read_line(const char *line, struct credentials *credentials)
 {
-	char path[64], *line = NULL, *list = NULL;
-	bool has_ended = false, told = false;
+	size_t filled = strlen(credentials->capabilities);
+
+	if (!strncmp(line, GROUPS, strlen(GROUPS)) && !credentials->groups)
+		credentials->groups = as_word(line + strlen(GROUPS));
+	if (!strncmp(line, NO_NEW_PRIVS, strlen(NO_NEW_PRIVS))) {
+		credentials->no_new_privs = line[strlen(NO_NEW_PRIVS)] == '1';
+		credentials->told = true;
+	}
+	if (!strncmp(line, CAPABILITIES, strlen(CAPABILITIES)) && strchr(line, '\t'))
+		snprintf(credentials->capabilities + filled, sizeof(credentials->capabilities) - filled, "%s%.*s", filled ? "," : "",
+			 SET_DIGITS, strchr(line, '\t') + 1);
+}
+
+/* 0: the groups have to be freed; 1: the thread has ended; -1 after saying why it cannot be read. */
+static int read_thread(pid_t process, pid_t thread, struct credentials *credentials)
+{
+	char path[64], *line = NULL;
+	bool has_ended = false, is_whole;
 	size_t room = 0;
 	FILE *status;
 
+	*credentials = (struct credentials){ 0 };
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", process, thread);
 	status = fopen(path, "re");
 	if (!status)
@@ -45,33 +71,28 @@ static int read_thread(pid_t process, pid_t thread, bool *no_new_privs, char **g
 	while (getline(&line, &room, status) > 0) {
 		if (!strncmp(line, STATE, strlen(STATE)))
 			has_ended = strchr("ZX", line[strlen(STATE)]);
-		if (!strncmp(line, GROUPS, strlen(GROUPS)) && !list)
-			list = as_word(line + strlen(GROUPS));
-		if (!strncmp(line, NO_NEW_PRIVS, strlen(NO_NEW_PRIVS))) {
-			*no_new_privs = line[strlen(NO_NEW_PRIVS)] == '1';
-			told = true;
-		}
+		read_line(line, credentials);
 	}
 	has_ended |= ferror(status) != 0; /* while it was read */
 	free(line);
 	fclose(status);
-	*groups = list;
-	if (!has_ended && list && told)
+	is_whole = credentials->groups && credentials->told && strlen(credentials->capabilities) == sizeof(credentials->capabilities) - 1;
+	if (!has_ended && is_whole)
 		return 0;
-	free(list);
-	return has_ended ? 1 : fail("%s does not tell of groups and NoNewPrivs.", path);
+	free(credentials->groups);
+	return has_ended ? 1 : fail("%s does not tell of groups, capabilities and NoNewPrivs.", path);
 }
 
 static int record_thread(FILE *file, pid_t process, pid_t thread)
 {
-	bool no_new_privs;
-	char *groups;
-	int code = read_thread(process, thread, &no_new_privs, &groups);
+	struct credentials credentials;
+	int code = read_thread(process, thread, &credentials);
 
 	if (code)
 		return code < 0 ? -1 : 0;
-	fprintf(file, "task %d %d %d %s\n", process, thread, no_new_privs, groups);
-	free(groups);
+	fprintf(file, "task %d %d %d %s %s\n", process, thread, credentials.no_new_privs, credentials.groups,
+		credentials.capabilities);
+	free(credentials.groups);
 	return 0;
 }
 
@@ -110,6 +131,15 @@ static bool are_groups(const char *word)
 	}
 }
 
+/* Whether it has the form of `capabilities`. */
+static bool are_sets(const char *word)
+{
+	for (int i = 0; i < SETS; i++, word += SET_DIGITS + 1)
+		if (strspn(word, "0123456789abcdef") != SET_DIGITS || word[SET_DIGITS] != (i < SETS - 1 ? ',' : '\0'))
+			return false;
+	return true;
+}
+
 int credentials_take(struct credentials_found *found, struct words *words)
 {
 	struct credentials_line line = { 0 };
@@ -117,42 +147,47 @@ int credentials_take(struct credentials_found *found, struct words *words)
 
 	if (strcmp(words->word[0], "task"))
 		return 1;
-	if (words->count != 5 || parse_number(words->word[1], INT_MAX, &process) || !process ||
+	if (words->count != 6 || parse_number(words->word[1], INT_MAX, &process) || !process ||
 	    parse_number(words->word[2], INT_MAX, &thread) || !thread || parse_number(words->word[3], 1, &no_new_privs) ||
-	    !are_groups(words->word[4]))
+	    !are_groups(words->word[4]) || !are_sets(words->word[5]))
 		return -1;
 	line.process = (pid_t)process;
 	line.thread = (pid_t)thread;
 	line.no_new_privs = no_new_privs;
 	line.groups = words->word[4];
+	line.capabilities = words->word[5];
 	APPEND(found->lines, found->count, line);
 	return 0;
 }
 
 static size_t compare(const struct credentials_line *line)
 {
-	bool no_new_privs;
+	struct credentials now;
 	size_t found = 0;
-	char *groups;
 
-	if (read_thread(line->process, line->thread, &no_new_privs, &groups)) {
+	if (read_thread(line->process, line->thread, &now)) {
 		/* A process that runs may have ended it. */
 		if (!stands_still(line->process))
 			return 0;
 		printf("process %d thread %d: it is not there\n", line->process, line->thread);
 		return 1;
 	}
-	if (no_new_privs != line->no_new_privs) {
-		printf("process %d thread %d: NoNewPrivs is %d, was %d\n", line->process, line->thread, no_new_privs,
+	if (now.no_new_privs != line->no_new_privs) {
+		printf("process %d thread %d: NoNewPrivs is %d, was %d\n", line->process, line->thread, now.no_new_privs,
 		       line->no_new_privs);
 		found++;
 	}
-	if (strcmp(groups, line->groups)) {
-		printf("process %d thread %d: its supplementary groups are %s, were %s\n", line->process, line->thread, groups,
+	if (strcmp(now.groups, line->groups)) {
+		printf("process %d thread %d: its supplementary groups are %s, were %s\n", line->process, line->thread, now.groups,
 		       line->groups);
 		found++;
 	}
-	free(groups);
+	if (strcmp(now.capabilities, line->capabilities)) {
+		printf("process %d thread %d: its capabilities (inheritable, permitted, effective, bounding, ambient) are %s, were %s\n",
+		       line->process, line->thread, now.capabilities, line->capabilities);
+		found++;
+	}
+	free(now.groups);
 	return found;
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What a thread may do by its supplementary groups, and whether a program that it executes may get more rights (NoNewPrivs):
- *   task PROCESS THREAD NO-NEW-PRIVS GROUP,GROUP...
- * "-" for no group. Neither is put right: a thread sets its groups with CAP_SETGID only, and never loses NoNewPrivs. Where CRIU forgets
- * that, `set` has set it before (attributes.h).
+ * What a thread may do by its supplementary groups and capabilities, and whether a program that it executes may get more rights
+ * (NoNewPrivs):
+ *   task PROCESS THREAD NO-NEW-PRIVS GROUP,GROUP... INHERITABLE,PERMITTED,EFFECTIVE,BOUNDING,AMBIENT
+ * "-" for no group. None is put right: a thread sets its groups with CAP_SETGID only, and never loses NoNewPrivs. What CRIU forgets, `set`
+ * has set before (attributes.h).
  */
 #ifndef FINGERPRINT_CREDENTIALS_H
 #define FINGERPRINT_CREDENTIALS_H
@@ -16,7 +17,7 @@ struct credentials_line {
 	pid_t process, thread;
 	bool no_new_privs;
 	/* As the line has them; in the text that was read. */
-	const char *groups;
+	const char *groups, *capabilities;
 };
 
 struct credentials_found {

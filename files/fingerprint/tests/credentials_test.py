@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Groups and NoNewPrivs of threads that are not what they were: credentials_test.py PROGRAM
+"""Groups, capabilities and NoNewPrivs of threads that are not what they were: credentials_test.py PROGRAM
 
 A restore is played: the process changes between record and comparison, or the record is changed.
 """
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -27,6 +28,14 @@ def work():
         if words[0] == "groups":  # of this thread alone
             numbers = [int(word) for word in words[1:]]
             done.put(libc.syscall(116, len(numbers), struct.pack(f"{len(numbers)}I", *numbers)))
+        elif words[0] == "ambient":  # to raise or lower a capability, which is inheritable first
+            if words[1] == "2":
+                header, sets = struct.pack("Ii", 0x20080522, 0), ctypes.create_string_buffer(24)
+                libc.syscall(125, header, sets)
+                effective, permitted, inheritable, *rest = struct.unpack("6I", sets.raw)
+                sets = struct.pack("6I", effective, permitted, inheritable | 1 << int(words[2]), *rest)
+                libc.syscall(126, header, sets)
+            done.put(libc.prctl(47, int(words[1]), int(words[2]), 0, 0))
         else:
             done.put(libc.prctl(38, 1, 0, 0, 0))
 
@@ -38,6 +47,12 @@ for line in sys.stdin:
     print(done.get(), flush=True)
 orders.put([])
 """
+
+
+# The sets of this process, which its children have as well.
+def capabilities():
+    with open("/proc/self/status", encoding="ascii") as status:
+        return ",".join(re.findall(r"^Cap\w+:\t(\w+)$", status.read(), re.MULTILINE))
 
 
 def run(*words):
@@ -87,7 +102,13 @@ class Credentials(unittest.TestCase):
         self.assertEqual(self.order("groups"), "0")
         lines = self.record()
         self.assertEqual(
-            sorted(lines), sorted([f"task {self.pid} {self.pid} 0 4,24", f"task {self.pid} {self.thread} 1 -"])
+            sorted(lines),
+            sorted(
+                [
+                    f"task {self.pid} {self.pid} 0 4,24 {capabilities()}",
+                    f"task {self.pid} {self.thread} 1 - {capabilities()}",
+                ]
+            ),
         )
         self.assertEqual(self.compare(), [])
 
@@ -108,14 +129,28 @@ class Credentials(unittest.TestCase):
         self.write(text.replace(first, first[:-1] + "1"))
         self.assertIn(f"process {self.pid} thread {self.pid}: NoNewPrivs is 0, was 1", self.compare())
 
+    def test_an_ambient_capability_that_was_lost_is_told_and_can_be_set(self):
+        self.assertEqual(self.order("ambient 2 14"), "0")
+        self.record()
+        self.assertEqual(self.compare(), [])
+        self.assertEqual(self.order("ambient 3 14"), "0")
+        (found,) = self.compare()
+        self.assertRegex(found, f"^{self.where}: its capabilities .* are .*,0{{16}}, were .*,0000000000004000$")
+        with tempfile.NamedTemporaryFile("w") as lines:
+            lines.write(f"{self.thread} ambient 14\n")
+            lines.flush()
+            done = run("set", lines.name)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(self.compare(), [])
+
     def test_many_groups_are_one_word(self):
         numbers = range(1, 60001)
         self.assertEqual(self.order(f"groups {' '.join(map(str, numbers))}"), "0")
-        self.assertIn(f"task {self.pid} {self.thread} 0 {','.join(map(str, numbers))}", self.record())
+        self.assertIn(f"task {self.pid} {self.thread} 0 {','.join(map(str, numbers))} {capabilities()}", self.record())
         self.assertEqual(self.compare(), [])
 
     def test_a_thread_that_has_ended_is_missed_where_the_process_has_not_run(self):
-        line = f"task {self.pid} {self.thread} 0 4,24"
+        line = f"task {self.pid} {self.thread} 0 4,24 {capabilities()}"
         self.assertIn(line, self.record())
         gone = line.replace(f" {self.thread} ", f" {2**22} ")  # above the highest number
         self.write(f"kup-fingerprint 1\n{gone}\n")
@@ -129,7 +164,7 @@ class Credentials(unittest.TestCase):
         with subprocess.Popen(["true"]) as child:
             os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
             self.assertEqual(run("record", str(child.pid)).stdout, "kup-fingerprint 1\n")
-            self.write(f"kup-fingerprint 1\ntask {child.pid} {child.pid} 0 4\n")
+            self.write(f"kup-fingerprint 1\ntask {child.pid} {child.pid} 0 4 {capabilities()}\n")
             self.assertEqual(self.compare(), [])
 
 

@@ -22,8 +22,9 @@ Others are read in the freeze, and set from outside:
 - ``io-priority``: class and level of its input and output, see ioprio_get(2);
 - ``timer-slack``: by how many nanoseconds its timers may be late;
 - ``coredump-filter``: which memory is in a core dump;
-- ``no-new-privs`` and ``thp-disable``, with a CRIU that forgets them: a thread gets no rights by a program that it executes
-  (``NoNewPrivileges=``); a process gets no huge pages. These the process sets itself, if it does not have them.
+- ``no-new-privs``, ``ambient`` and ``thp-disable``, with a CRIU that forgets them: a thread gets no rights by a program that it executes
+  (``NoNewPrivileges=``), or keeps a capability then (``AmbientCapabilities=``); a process gets no huge pages. These the process sets itself,
+  if it does not have them.
 
 Who has been put into a Landlock sandbox is asked in the same way: nobody can make that sandbox again.
 """
@@ -33,6 +34,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import re
 
 from .._blocker import Blocked, about, all_of
 from .._errors import KupError
@@ -128,8 +130,15 @@ def _forgotten(processes):
         if process.status("THP_enabled") == "0":
             yield f"{process.pid} thp-disable 1"
         for thread in process.threads:
-            if "\nNoNewPrivs:\t1\n" in read_text(f"/proc/{thread}/status", ""):
+            status = read_text(f"/proc/{thread}/status", "")
+            if "\nNoNewPrivs:\t1\n" in status:
                 yield f"{thread} no-new-privs 1"
+            ambient = re.search(r"^CapAmb:\t([0-9a-f]+)$", status, re.MULTILINE)
+            yield from (f"{thread} ambient {number}" for number in _bits(int(ambient[1], 16) if ambient else 0))
+
+
+def _bits(mask):
+    return [number for number in range(mask.bit_length()) if mask >> number & 1]
 
 
 def _affinity(thread):

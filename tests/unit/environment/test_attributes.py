@@ -156,11 +156,11 @@ def test_what_an_old_criu_forgets_is_recorded_from_outside(monkeypatch):
     one.status = fields.get
     texts = {
         "/proc/7/status": "Name:\ta\nNoNewPrivs:\t1\nSeccomp:\t0\n",
-        "/proc/8/status": "Name:\ta\nNoNewPrivs:\t0\n",
+        "/proc/8/status": "Name:\ta\nCapBnd:\t000001ffffffffff\nCapAmb:\t0000000000004001\nNoNewPrivs:\t0\n",
         "/proc/9/status": "Name:\ta\nNoNewPrivs:\t1\n",
     }
     monkeypatch.setattr(attributes, "read_text", texts.get)
-    lost = ["7 thp-disable 1", "7 no-new-privs 1", "9 no-new-privs 1"]
+    lost = ["7 thp-disable 1", "7 no-new-privs 1", "8 ambient 0", "8 ambient 14", "9 no-new-privs 1"]
     assert list(attributes._forgotten([one])) == lost
     monkeypatch.setattr(attributes, "_from_outside", lambda processes: [])
     monkeypatch.setattr(attributes, "take_death_signal", lambda path: 0)
