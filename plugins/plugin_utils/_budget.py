@@ -106,9 +106,9 @@ class Budget:
         self.lost = [node for node in facts if node in set(lost) - set(bad)]
         self.unreachable = [node for node in bad if facts[node].get("__kup_unreached")]
         self.failed = [node for node in bad if node not in set(self.unreachable)] + self.lost
-        self.committed = [node for node, about in facts.items() if committed(about)]
+        self.committed = [node for node in facts if committed(facts[node])]
         self.broken = _with(facts, "__kup_broke")
-        self.stopping = [node for node, about in facts.items() if stops(about)]
+        self.stopping = list(filter(lambda node: stops(facts[node]), facts))
         self.out = [node for node, about in facts.items() if node in self.lost or out_of_service(about)]
         self._held = [about["__kup_held"] for about in facts.values() if about.get("__kup_held")]
 

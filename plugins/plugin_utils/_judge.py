@@ -227,7 +227,7 @@ def _names(nodes):
 
 def patiently(ask, place, clock, sleep):
     """What ``ask`` returns, an `Outcome`; while the Prometheus at ``place`` does not answer, it is asked again."""
-    deadline = clock() + PATIENCE
+    deadline, why = clock() + PATIENCE, ""
     while True:
         try:
             outcome = ask()

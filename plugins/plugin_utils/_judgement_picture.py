@@ -44,7 +44,7 @@ def draw(values, control, other, label):
         _row(picture, top, sorted(side))
     bottom = _TOPS[-1] + _ROW + 8
     picture.line(_LEFT, bottom, _WIDTH - _RIGHT, bottom, "grid")
-    for value in {least, most}:
+    for value in sorted({least, most}):
         picture.text(picture.x(value), bottom + 18, f"{value:.4g}", "small", "middle")
     return picture.svg(_WIDTH, _HEIGHT, label)
 

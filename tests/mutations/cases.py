@@ -1171,8 +1171,14 @@ CASES = (
     Mutation(
         "plugins/module_utils/_environment/attributes.py",
         "only the first thread of a process gets NoNewPrivileges= back",
-        '        for thread in process.threads:\n            if "\\nNoNewPrivs',
-        '        for thread in process.threads[:1]:\n            if "\\nNoNewPrivs',
+        "        for thread in process.threads:\n            status",
+        "        for thread in process.threads[:1]:\n            status",
+    ),
+    Mutation(
+        "plugins/module_utils/_environment/attributes.py",
+        "AmbientCapabilities= is lost with the CRIU of Debian 12",
+        "int(ambient[1], 16) if ambient else 0",
+        "0",
     ),
     Mutation(
         "plugins/module_utils/_environment/attributes.py",
@@ -1195,14 +1201,20 @@ CASES = (
     Mutation(
         "files/fingerprint/tasks/credentials.c",
         "other supplementary groups than before are no difference",
-        "\tif (strcmp(groups, line->groups)) {\n",
-        "\tif (!groups) {\n",
+        "\tif (strcmp(now.groups, line->groups)) {\n",
+        "\tif (!now.groups) {\n",
     ),
     Mutation(
         "files/fingerprint/tasks/credentials.c",
         "a thread that has lost NoNewPrivs is as it was",
-        "\tif (no_new_privs != line->no_new_privs) {\n",
-        "\tif (no_new_privs && !line->no_new_privs) {\n",
+        "\tif (now.no_new_privs != line->no_new_privs) {\n",
+        "\tif (now.no_new_privs && !line->no_new_privs) {\n",
+    ),
+    Mutation(
+        "files/fingerprint/tasks/credentials.c",
+        "a thread that has lost a capability is as it was",
+        "\tif (strcmp(now.capabilities, line->capabilities)) {\n",
+        "\tif (!*now.capabilities) {\n",
     ),
     Mutation(
         "files/fingerprint/tasks/credentials.c",

@@ -45,7 +45,7 @@ class Prometheus:
         chance = random.Random(f"{node} {end}")
         count = int((end - begin) / step) + 1
         means = means if isinstance(means, list) else [means]
-        return [[mean + chance.uniform(0, 0.1) for _ in range(count)] for mean in means]
+        return [[mean + chance.uniform(0, 0.1) for _number in range(count)] for mean in means]
 
 
 def judged(*metrics, sides=ALL, window=SOAK, instances=None):
@@ -110,7 +110,7 @@ def test_each_node_is_compared_with_itself_before(monkeypatch):
 def test_a_long_soak_has_longer_intervals(monkeypatch):
     server = Prometheus(monkeypatch, {})
     judged(window=Window(0.0, 25000.0, 30))
-    assert {step for *_, step in server.asked} == {100.0}
+    assert {asked[-1] for asked in server.asked} == {100.0}
 
 
 def test_a_node_that_is_worse_by_itself_is_named_alone(monkeypatch):

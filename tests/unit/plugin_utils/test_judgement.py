@@ -16,7 +16,7 @@ from ansible_collections.kup.fleet.plugins.plugin_utils._judgement import Thresh
 
 def around(mean, count=50, spread=1.0, seed=1):
     chance = random.Random(f"{mean} {count} {seed}")
-    return [chance.gauss(mean, spread) for _ in range(count)]
+    return [chance.gauss(mean, spread) for _number in range(count)]
 
 
 CONTROL = around(10)

@@ -66,10 +66,10 @@ def of_pairs(x, y):
 def samples(seed):
     """Two samples: of many values, of few, and with many ties."""
     chance = random.Random(seed)
-    sizes = [chance.randint(5, 60) for _ in range(2)]
+    sizes = [chance.randint(5, 60) for _number in range(2)]
     if seed % 2:
-        return [[float(chance.randint(0, 3)) for _ in range(size)] for size in sizes]
-    return [[chance.lognormvariate(0, 1) for _ in range(size)] for size in sizes]
+        return [[float(chance.randint(0, 3)) for _number in range(size)] for size in sizes]
+    return [[chance.lognormvariate(0, 1) for _number in range(size)] for size in sizes]
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -124,8 +124,8 @@ def test_how_many_values_are_enough():
 
 def test_large_samples_need_no_list_of_all_pairs():
     chance = random.Random(7)
-    x = [chance.gauss(10, 1) for _ in range(5000)]
-    found = _mann_whitney.shift([value + 0.5 for value in x], [chance.gauss(10, 1) for _ in range(5000)], 0.98)
+    x = [chance.gauss(10, 1) for _number in range(5000)]
+    found = _mann_whitney.shift([value + 0.5 for value in x], [chance.gauss(10, 1) for _number in range(5000)], 0.98)
     assert 0.4 < found.low < found.estimate < found.high < 0.6
 
 
@@ -133,6 +133,6 @@ def test_one_in_fifty_intervals_of_equal_samples_is_without_zero():
     chance = random.Random(1)
     misses = 0
     for _round in range(1000):
-        found = _mann_whitney.shift(*([chance.expovariate(1) for _ in range(20)] for _side in range(2)), 0.98)
+        found = _mann_whitney.shift(*([chance.expovariate(1) for _number in range(20)] for _side in range(2)), 0.98)
         misses += not found.low <= 0 <= found.high
     assert 5 <= misses <= 35
