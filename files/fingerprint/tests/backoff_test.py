@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Peers that have backed off during an outage, with their messages and without: backoff_test.py PROGRAM [SECONDS]
 
-A server in a network namespace of its own answers clients in another one, and packets are dropped for SECONDS. Then half of the clients
-are sent the messages. No time is compared with a clock, only that of one half with that of the other.
+A server in a network namespace of its own answers clients in another one, and packets are dropped for SECONDS, and until all clients
+have sent once more. Then half of them are sent the messages. No time is compared with a clock, only that of one half with that of the other.
 """
 
 import collections
@@ -21,8 +21,8 @@ import time
 import unittest
 
 PROGRAM = None
-# Right after a retransmission, which come after 0.2, 0.6, 1.4, 3.0 and 6.2 seconds.
-OUTAGE = 3.3
+# Clients send after 0.2, 0.6, 1.4, 3.0 and 6.2 seconds.
+OUTAGE = 2.5
 EACH = 4  # clients of a kind, with the messages and without
 
 SERVER, CLIENT = "10.99.0.1", "10.99.0.2"
@@ -108,6 +108,11 @@ def copies(pid):
             else:
                 copy.close()
     os.close(handle)
+
+
+def doublings(one):
+    """How often a client has doubled its time (tcp_info.tcpi_backoff)."""
+    return one.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 8)[4]
 
 
 class Messages:
@@ -276,18 +281,23 @@ class Backoff(unittest.TestCase):
         self.addCleanup(messages.close)
         enter(self.places["server"])
         time.sleep(max(0, begin + OUTAGE - time.monotonic()))
+        # However long it has taken up to here: right after a client has sent, it waits for as long as all of it has taken.
+        wanted = 1 + max(map(doublings, all_told + all_left))
+        while min(map(doublings, all_told + all_left)) < wanted:
+            time.sleep(0.02)
+        outage = time.monotonic() - begin
         shell("nft delete table inet lock")
         sending = subprocess.Popen(
             [PROGRAM, "revert-backoff", self.path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
-        gaps = self.answers(all_told + all_left, 3 * OUTAGE + 5)
+        gaps = self.answers(all_told + all_left, 3 * outage + 5)
         said, complaint = sending.communicate()
         self.assertEqual((sending.returncode, complaint), (0, ""))
         wanted = len(all_told) + len(idle)
         self.assertEqual(said.splitlines()[0], f"round 1: {wanted} of {wanted} peers were told to send again")
         for kind in KINDS:
             with_, without = (statistics.median(gaps[one] for one in some[kind]) for some in (told, left))
-            print(f"{kind}: after {OUTAGE} s answered after {with_:.3f} s, without after {without:.3f} s")
+            print(f"{kind}: after {outage:.1f} s answered after {with_:.3f} s, without after {without:.3f} s")
             self.assertLess(with_ * 3, without, kind)
         self.check_messages(messages.take(), {one: gaps[one] for one in all_told}, list(idle.values()))
         for one in all_told + all_left + list(idle.values()):
