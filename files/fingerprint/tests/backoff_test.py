@@ -115,6 +115,13 @@ def doublings(one):
     return one.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 8)[4]
 
 
+def wait_for_a_doubling(clients):
+    """However long the outage has been: right after a client has sent, it waits for as long as all of it has taken."""
+    wanted = 1 + max(map(doublings, clients))
+    while min(map(doublings, clients)) < wanted:
+        time.sleep(0.02)
+
+
 class Messages:
     """The ICMP messages that come to the clients."""
 
@@ -281,10 +288,7 @@ class Backoff(unittest.TestCase):
         self.addCleanup(messages.close)
         enter(self.places["server"])
         time.sleep(max(0, begin + OUTAGE - time.monotonic()))
-        # However long it has taken up to here: right after a client has sent, it waits for as long as all of it has taken.
-        wanted = 1 + max(map(doublings, all_told + all_left))
-        while min(map(doublings, all_told + all_left)) < wanted:
-            time.sleep(0.02)
+        wait_for_a_doubling(all_told + all_left)
         outage = time.monotonic() - begin
         shell("nft delete table inet lock")
         sending = subprocess.Popen(
