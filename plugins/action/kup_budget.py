@@ -22,7 +22,7 @@ class ActionModule(ControllerAction):
         for name, least in _LIMITS.items():
             _budget.share(name, arguments[name], least)
         facts = _facts.of_hosts(self._task, arguments["hosts"], task_vars["hostvars"])
-        limits = _budget.Limits(**{name: arguments[name] for name in _LIMITS})
+        limits = _budget.Limits(**{name: arguments[name] for name in (*_LIMITS, "way")})
         domains = _domains.Domains(arguments["domains"], arguments["domain_parallel"], arguments["domain_order"])
         budget = _budget.Budget(facts, arguments["lost"], arguments["batches"], limits, domains, arguments["waves"])
         node = arguments["node"]

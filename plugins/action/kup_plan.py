@@ -31,6 +31,8 @@ class ActionModule(ControllerAction):
         if arguments["only"]:
             return self._meant(hosts, {name: options[name] for name in arguments["only"]}, defaults, given)
         _awx.check(task_vars)
+        unused = _plan.REQUIRED if arguments["way"] == "back" else ()
+        options = {name: option for name, option in options.items() if name not in unused}
         return self._planned(hosts, options, defaults, given)
 
     def _evaluated(self, default):

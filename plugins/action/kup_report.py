@@ -24,7 +24,7 @@ from ansible_collections.kup.fleet.plugins.plugin_utils import (
 from ansible_collections.kup.fleet.plugins.plugin_utils._controller import ControllerAction
 
 #: Options that say something of the whole rollout.
-_ROLLOUT = ("batches", "started", "kernel", "judged", "failed", "unreachable", "reason")
+_ROLLOUT = ("batches", "started", "way", "kernel", "judged", "failed", "unreachable", "reason")
 
 
 class ActionModule(ControllerAction):

@@ -73,6 +73,13 @@ options:
   node:
     description: The node whose turn it may be.
     type: str
+  way:
+    description: Whether the nodes are updated, or taken back to their old kernels.
+    type: str
+    choices:
+      - update
+      - back
+    default: update
 attributes:
   check_mode:
     details: Nothing is ever changed.

@@ -20,6 +20,13 @@ options:
     type: list
     elements: str
     required: true
+  way:
+    description: Whether the nodes are updated, or taken back to their old kernels. For the latter neither kernel nor services have to be given.
+    type: str
+    choices:
+      - update
+      - back
+    default: update
   only:
     description:
       - Names of variables. Then these are checked alone, there is no rollout, and only RV(meant) and RV(host_meant) are returned.

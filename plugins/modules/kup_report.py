@@ -44,6 +44,7 @@ options:
           - V(under_way) - it is being updated; at the end of the rollout this becomes V(lost).
           - V(up_to_date) - it ran the target before.
           - V(committed) - it runs the target.
+          - V(returned) - it was taken back to the old kernel, as was asked for, with its state.
           - V(fell_back) - it runs the old kernel again, with its state.
           - V(partial) - some services lost their state, the others have theirs, on the old or the new kernel.
           - V(aborted) - the switch was given up before the jump; its applications run on, unless the reason says otherwise.
@@ -51,7 +52,7 @@ options:
           - V(lost) - it did not come back, or cannot be reached.
           - V(untouched) - the rollout stopped before its turn.
         type: str
-        choices: [pending, under_way, up_to_date, committed, fell_back, partial, aborted, failed, lost, untouched]
+        choices: [pending, under_way, up_to_date, committed, returned, fell_back, partial, aborted, failed, lost, untouched]
       reason:
         description: What went wrong, in one sentence.
         type: str
@@ -107,6 +108,12 @@ options:
   started:
     description: When the rollout began, in seconds since the epoch.
     type: float
+  way:
+    description: Whether the nodes are updated, or taken back to their old kernels. It is given when the rollout begins.
+    type: str
+    choices:
+      - update
+      - back
   kernel:
     description: The kernel that was asked for.
     type: str

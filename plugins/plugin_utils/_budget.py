@@ -23,11 +23,12 @@ _NAMES = 5  # nodes that a sentence names
 
 @dataclass(frozen=True)
 class Limits:
-    """What the variables of the same names say; numbers, or percentages such as ``"10%"``."""
+    """What the variables of the same names say; numbers, or percentages such as ``"10%"``. ``way``: "update", or "back" to the old kernels."""
 
     max_failed: object = 0
     max_unreachable: object = 0
     batch_success: object = "50%"
+    way: str = "update"
 
 
 def share(name, value, least):
@@ -58,9 +59,11 @@ def at_least(value, total):
 
 
 def committed(facts):
-    """Whether a node with these facts has committed the update of this rollout, with all of its state."""
-    kept = facts.get("kup_restore_kept")
-    return bool(kept) and not kept.get("failed") and not facts.get("__kup_failed")
+    """Whether a node with these facts has come to the end that this rollout is for, with all of its state: its update is committed, or it
+    has gone back as was asked for.
+    """
+    kept = facts.get("kup_restore_kept") or {"failed": True}
+    return not facts.get("__kup_failed") and bool(not kept.get("failed") or facts.get("__kup_went_back"))
 
 
 def to_update(facts):
@@ -154,8 +157,9 @@ class Budget:
         for position, batch in enumerate(batches, 1):
             count, wanted = len(good.intersection(batch)), at_least(self._limits.batch_success, len(batch))
             if count < wanted:
+                done = "went back" if self._limits.way == "back" else "committed"
                 return (
-                    f"{count} of batch {position} ({_names(batch)}) committed, "
+                    f"{count} of batch {position} ({_names(batch)}) {done}, "
                     f"kup_batch_success ({self._limits.batch_success}) expects {wanted}"
                 )
         return ""

@@ -138,7 +138,7 @@ def _said(event, found, report):
     if event == "start":
         return f"has begun: {found['nodes']['total']} nodes, kernel {found['kernel']}."
     if event == "canary":
-        good = [node["name"] for node in report["nodes"] if node["result"] == "committed"]
+        good = [node["name"] for node in report["nodes"] if node["result"] in ("committed", "returned")]
         more = f" and {len(good) - _NAMES} more" if len(good) > _NAMES else ""
         return f"goes on after its first batch ({', '.join(good[:_NAMES])}{more}): {counts}."
     if event == "stop":

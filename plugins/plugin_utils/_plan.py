@@ -79,8 +79,8 @@ SECRET = ("kup_notify",)
 #: What an element of kup_units may say of a service.
 _UNIT_KEYS = ("name", "on_failure", "lease_s")
 _MOST = 10  # sentences in one message
-#: They have no default that means anything.
-_REQUIRED = ("kup_kernel", "kup_units")
+#: They have no default that means anything. On the way back they are not needed: a node knows what it has restored.
+REQUIRED = ("kup_kernel", "kup_units")
 
 
 def described(collection):
@@ -192,7 +192,7 @@ class Variables:
         return self._seen[key][1]
 
     def _checked(self, name, value):
-        if _values.unset(value) and name not in _REQUIRED:
+        if _values.unset(value) and name not in REQUIRED:
             value = self._defaults[name]
         # A field of a survey keeps the end of its last line.
         value = value.strip() if isinstance(value, str) else value

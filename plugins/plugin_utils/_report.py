@@ -14,6 +14,7 @@ RESULTS = {
     "under_way": "it is being updated",
     "up_to_date": "it ran the target before",
     "committed": "it runs the target",
+    "returned": "it was taken back to the old kernel, with its state",
     "fell_back": "it runs the old kernel again, with its state",
     "partial": "some services lost their state, the others have theirs, on the old or the new kernel",
     "aborted": "the switch was given up before the jump; its applications run on, unless the reason says otherwise",
@@ -29,6 +30,7 @@ ADVICE = {
     "nobody commits goes back by itself.",
     "up_to_date": "Nothing.",
     "committed": "Nothing.",
+    "returned": "Nothing.",
     "fell_back": "Correct what the reason says, and run kup.fleet.kup_update again.",
     "partial": "Fill the services again that lost their state. Correct what the reason says; if the node runs the old kernel, "
     "run kup.fleet.kup_update again.",
@@ -41,15 +43,25 @@ ADVICE = {
 #: result of the rollout → what it means
 OUTCOMES = {
     "committed": "all nodes run the target",
+    "returned": "all nodes run their old kernels",
     "partial": "every node had its turn, and some run the target",
     "stopped": "not every node had its turn, or none runs the target",
     "running": "it is not at its end, and nothing is wrong so far",
 }
 
 _JUDGED = 200  # judgements of metrics that are kept
-_GOOD = ("committed", "up_to_date")
+_GOOD = ("committed", "returned", "up_to_date")
 _OPEN = ("pending", "under_way")
 _UNTOUCHED = ("pending", "untouched")
+
+
+def advice(result_of_node, rollout):
+    """What to do about a node, a sentence or two; empty for a result that there is not.
+
+    :param rollout: see `merge`; with ``way`` "back" it takes nodes back to their old kernels.
+    """
+    said = ADVICE.get(result_of_node, "")
+    return said.replace("kup_update", "kup_fallback") if rollout.get("way") == "back" else said
 
 
 def needs_attention(result_of_node):
@@ -103,7 +115,9 @@ def is_closed(report):
 
 def _with_result(nodes, about):
     nodes = list(nodes)
-    return {"nodes": nodes, "rollout": {**about, "result": result([node["result"] for node in nodes])}}
+    found = result([node["result"] for node in nodes])
+    went_back = found == "committed" and about.get("way") == "back"
+    return {"nodes": nodes, "rollout": {**about, "result": "returned" if went_back else found}}
 
 
 def _check(row):

@@ -45,15 +45,15 @@ _JUDGEMENTS = {
 
 def render(report):
     """The page of ``report`` as text."""
-    rows = list(report.get("nodes", []))
-    nodes = [_node(number, row) for number, row in enumerate(rows, 1)]
+    rows, about = list(report.get("nodes", [])), report.get("rollout", {})
+    nodes = [_node(number, row, about) for number, row in enumerate(rows, 1)]
     return _template().render(
         style=Markup(_svg.STYLE),
-        rollout=_rollout(report.get("rollout", {}), rows),
+        rollout=_rollout(about, rows),
         nodes=nodes,
         outages=_outages(rows),
-        judged=_judged(report.get("rollout", {}).get("judged")),
-        results=_results(nodes),
+        judged=_judged(about.get("judged")),
+        results=_results(nodes, about),
         lossy=[node for node in nodes if node["fresh_units"]],
     )
 
@@ -128,7 +128,7 @@ def _seconds(value):
     return f"{value:.1f} s" if _outage_picture.is_seconds(value) else ""
 
 
-def _node(number, row):
+def _node(number, row, about):
     result = str(row.get("result"))
     fresh = [shown(unit) for unit in _list(row.get("fresh_units"))]
     return {
@@ -140,7 +140,7 @@ def _node(number, row):
         "words": shown(result.replace("_", " ")),
         "outage": _seconds(row.get("outage_s")),
         "reason": shown(row.get("reason")),
-        "advice": _report.ADVICE.get(result, ""),
+        "advice": _report.advice(result, about),
         "is_good": not _report.needs_attention(result),
         "fresh_units": fresh,
         "picture": _picture(row),
@@ -204,7 +204,7 @@ def _judgement(about):
     }
 
 
-def _results(nodes):
+def _results(nodes, about):
     """What each result of this rollout means, and what to do: those that need attention first."""
     found = []
     for result, means in _report.RESULTS.items():
@@ -214,7 +214,7 @@ def _results(nodes):
                 {
                     "words": result.replace("_", " "),
                     "means": means,
-                    "advice": _report.ADVICE[result],
+                    "advice": _report.advice(result, about),
                     "is_good": mine[0]["is_good"],
                     "count": len(mine),
                     "nodes": [] if mine[0]["is_good"] else mine,

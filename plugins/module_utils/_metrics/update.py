@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 #: Results of a node at the end of its turn.
-RESULTS = ("committed", "fell_back", "partial", "aborted", "failed", "lost")
+RESULTS = ("committed", "returned", "fell_back", "partial", "aborted", "failed", "lost")
 
 
 def add(gauges, about, now):

@@ -110,6 +110,7 @@ class Node:
             "stat": lambda: {"stat": {"exists": False}},
             "kup_gate": lambda: {"numbers": {}},
             "kup_status": self.found,
+            "kup_info": self.info,
         }
         return {"changed": False, **known.get(module, dict)()}
 
@@ -132,6 +133,10 @@ class Node:
         # As after an earlier rollout.
         about["programs"] = _programs.digests(str(_FILES))
         return {**about, **lists, "units": units, "needs_update": kernel != NEW or phase == "probation"}
+
+    def info(self):
+        record = {"phase": self.state["phase"].removeprefix("none"), "kernel_old": OLD, "kernel_new": NEW}
+        return {"kup": {"kernel_running": self.state["kernel"], "record": record, "drained": self.drained()["places"]}}
 
     def found(self):
         """What kup_status has found, with what the table has as "found" in place of its keys."""

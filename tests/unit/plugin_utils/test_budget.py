@@ -23,6 +23,7 @@ COMMITTED = {**fit(), "kup_restore_kept": {"failed": False, "changed": True}}
 FAILED = {**fit(), "__kup_failed": True, "__kup_unreached": False}
 NOT_KEPT = {**FAILED, "kup_restore_kept": {"failed": True}}
 PARTIAL = {**COMMITTED, "__kup_failed": True}
+BACK = {"kup_checkpoint_fit": {"needs_update": True}, "__kup_went_back": True}
 STOPS = {**FAILED, "kup_kexec_switched": {"record": {"stopped_by": ["a.service"]}}}
 BROKE = {**COMMITTED, "__kup_failed": True, "__kup_broke": True}
 HELD = {**fit(), "__kup_held": "the window closes"}
@@ -107,6 +108,12 @@ def test_budgets(facts, limits, objection):
         ([FAILED, WAITS, WAITS], {"max_failed": 5}, "0 of batch 1 (n1) committed, kup_batch_success (50%) expects 1"),
         ([PARTIAL, WAITS, WAITS], {"max_failed": 5}, "0 of batch 1 (n1) committed, kup_batch_success (50%) expects 1"),
         ([COMMITTED, COMMITTED, FAILED], {"max_failed": 1}, ""),
+        ([BACK, BACK, WAITS], {"way": "back"}, ""),
+        (
+            [{**BACK, "__kup_failed": True}, WAITS, WAITS],
+            {"way": "back", "max_failed": 5},
+            "0 of batch 1 (n1) went back, kup_batch_success (50%) expects 1",
+        ),
         (
             [COMMITTED, COMMITTED, FAILED],
             {"max_failed": 1, "batch_success": "51%"},

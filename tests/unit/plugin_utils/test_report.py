@@ -64,11 +64,26 @@ def test_a_bad_row_is_refused(row):
         _report.joined(None, row)
 
 
+GOOD = {"committed", "returned", "up_to_date"}
+
+
 def test_every_result_has_a_meaning_and_an_advice():
     documented = yaml.safe_load(DOCUMENTATION)["options"]["row"]["suboptions"]["result"]["choices"]
     assert set(documented) == set(_report.RESULTS) == set(_report.ADVICE)
-    assert {result for result in _report.RESULTS if not _report.needs_attention(result)} == {"committed", "up_to_date"}
-    assert {result for result, advice in _report.ADVICE.items() if advice == "Nothing."} == {"committed", "up_to_date"}
+    assert {result for result in _report.RESULTS if not _report.needs_attention(result)} == GOOD
+    assert {result for result, advice in _report.ADVICE.items() if advice == "Nothing."} == GOOD
+
+
+def test_a_way_back_has_a_result_and_advice_of_its_own():
+    rows = [{"name": "a", "result": "returned"}, {"name": "b", "result": "up_to_date"}]
+    assert _report.merge({}, rows, {"way": "back"})["rollout"]["result"] == "returned"
+    assert (
+        _report.merge({}, [*rows, {"name": "c", "result": "lost"}], {"way": "back"})["rollout"]["result"] == "partial"
+    )
+    assert _report.merge({}, rows[1:], {"way": "update"})["rollout"]["result"] == "committed"
+    assert "run kup.fleet.kup_fallback again" in _report.advice("untouched", {"way": "back"})
+    assert _report.advice("untouched", {}) == _report.ADVICE["untouched"]
+    assert _report.advice("strange", {}) == ""
 
 
 def test_table():

@@ -63,11 +63,11 @@ def status(folder):
 
 def fallback(folder):
     nodes = Rollout(folder, {"node1": {"state": {"kernel": "7.2.12-amd64", "phase": "probation"}}})
-    return nodes.run(playbook="kup_fallback", kup_reason="", kup_committed="", kup_switch_timeout="")
+    return nodes.run("-l", "all", playbook="kup_fallback", kup_reason="", kup_committed="", kup_switch_timeout="")
 
 
 def fallback_wrong(folder):
-    return Rollout(folder, {"node1": {}}).run(playbook="kup_fallback", kup_switch_timeout="soon")
+    return Rollout(folder, {"node1": {}}).run("-l", "all", playbook="kup_fallback", kup_switch_timeout="soon")
 
 
 @pytest.fixture(scope="module")
