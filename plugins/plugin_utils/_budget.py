@@ -109,9 +109,9 @@ class Budget:
         self.lost = [node for node in facts if node in set(lost) - set(bad)]
         self.unreachable = [node for node in bad if facts[node].get("__kup_unreached")]
         self.failed = [node for node in bad if node not in set(self.unreachable)] + self.lost
-        self.committed = [node for node in facts if committed(facts[node])]
+        self.committed = _that(facts, committed)
         self.broken = _with(facts, "__kup_broke")
-        self.stopping = list(filter(lambda node: stops(facts[node]), facts))
+        self.stopping = _that(facts, stops)
         self.out = [node for node, about in facts.items() if node in self.lost or out_of_service(about)]
         self._held = [about["__kup_held"] for about in facts.values() if about.get("__kup_held")]
 
@@ -122,14 +122,14 @@ class Budget:
         """
         limits, total = self._limits, len(self._facts)
         if self.stopping:
-            return f"{_names(self.failed)} failed, on_failure of a service of {_names(self.stopping)} is stop"
+            return f"{names(self.failed)} failed, on_failure of a service of {names(self.stopping)} is stop"
         if self.broken:
-            return f"{_names(self.broken)} failed in the soak after its update (kup_soak)"
+            return f"{names(self.broken)} failed in the soak after its update (kup_soak)"
         if len(self.failed) > at_most(limits.max_failed, total):
-            return f"{_names(self.failed)} failed, kup_max_failed allows {limits.max_failed}"
+            return f"{names(self.failed)} failed, kup_max_failed allows {limits.max_failed}"
         if len(self.unreachable) > at_most(limits.max_unreachable, total):
             return (
-                f"{_names(self.unreachable)} could not be reached, kup_max_unreachable allows {limits.max_unreachable}"
+                f"{names(self.unreachable)} could not be reached, kup_max_unreachable allows {limits.max_unreachable}"
             )
         if self._held:
             # Whoever comes later is left alone, too, even if it could begin by now: the rollout has stopped.
@@ -159,7 +159,7 @@ class Budget:
             if count < wanted:
                 done = "went back" if self._limits.way == "back" else "committed"
                 return (
-                    f"{count} of batch {position} ({_names(batch)}) {done}, "
+                    f"{count} of batch {position} ({names(batch)}) {done}, "
                     f"kup_batch_success ({self._limits.batch_success}) expects {wanted}"
                 )
         return ""
@@ -176,12 +176,18 @@ class Budget:
         return not objection, objection
 
 
+def _that(facts, fits):
+    """Nodes whose facts fit: a function of them."""
+    return [node for node, about in facts.items() if fits(about)]
+
+
 def _with(facts, name):
     """Nodes whose fact ``name`` is true."""
-    return [node for node, about in facts.items() if about.get(name)]
+    return _that(facts, lambda about: about.get(name))
 
 
-def _names(nodes):
+def names(nodes):
+    """Some of ``nodes`` by name, and how many there are besides, for a sentence."""
     more = len(nodes) - _NAMES
     return ", ".join(nodes[:_NAMES]) + (f" and {more} more" if more > 0 else "")
 

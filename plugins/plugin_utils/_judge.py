@@ -15,7 +15,6 @@ _NODES = 100  # whose values are asked for, of each side
 _POINTS = 250  # values of a node
 _COMPARED = 2000  # values of each side
 _KEPT = 200  # values of each side in the report
-_NAMES = 5  # nodes that a sentence names
 
 
 @dataclass(frozen=True)
@@ -156,7 +155,7 @@ def _asked(source, all_sides, kind):
     if not source.metric.optional and not nodes:
         raise Unknown("cannot be compared with values before the update, which an earlier rollout has begun")
     if not source.metric.optional and missing:
-        raise Unknown(f"has no values of {_names(missing)} in the soak")
+        raise Unknown(f"has no values of {_budget.names(missing)} in the soak")
     if kind == "others":
         control = _spread(_flat(source.values(node) for node in all_sides.others), _COMPARED)
         return values, dict.fromkeys(nodes, control), control
@@ -218,11 +217,6 @@ def _spread(elements, most):
     if len(elements) <= most:
         return elements
     return [elements[number * len(elements) // most] for number in range(most)]
-
-
-def _names(nodes):
-    more = len(nodes) - _NAMES
-    return ", ".join(nodes[:_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def patiently(ask, place, clock, sleep):

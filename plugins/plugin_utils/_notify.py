@@ -24,7 +24,6 @@ FORMATS = ("generic", "slack")
 PATIENCE = 10  # seconds for all receivers together
 _KEYS = ("url", "format", "events")
 _LONGEST = 2000  # characters of a reason
-_NAMES = 5  # nodes that a sentence names
 
 
 @dataclass(frozen=True)
@@ -139,8 +138,7 @@ def _said(event, found, report):
         return f"has begun: {found['nodes']['total']} nodes, kernel {found['kernel']}."
     if event == "canary":
         good = [node["name"] for node in report["nodes"] if node["result"] in ("committed", "returned")]
-        more = f" and {len(good) - _NAMES} more" if len(good) > _NAMES else ""
-        return f"goes on after its first batch ({', '.join(good[:_NAMES])}{more}): {counts}."
+        return f"goes on after its first batch ({_budget.names(good)}): {counts}."
     if event == "stop":
         return f"stops: {found['reason']}. No other node is switched. So far: {counts}."
     wall = report["rollout"].get("wall_s")
