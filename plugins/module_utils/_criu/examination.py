@@ -108,7 +108,7 @@ def _of_ipc(unit, around, attached):
 
 def _examine(process, mounts, around, descriptors, findings):
     """Blockers of one process; the rest goes to ``findings``. ``mounts``: `view.Mounts`, None for a unit without mounts of its own."""
-    blockers = all_of(PROCESS_CHECKS, seen.process(process, mounts), around)
+    blockers = all_of(PROCESS_CHECKS, seen.process(process, mounts, around), around)
     for mapping in seen.mappings(process, mounts):
         blockers += first_of(MAPPING_CHECKS, mapping, around)
     sockets = descriptors.tables.of(process)

@@ -78,7 +78,7 @@ class Process:
     """``tracer``: its pid or empty; ``cgroup``: path; ``userfaultfd``: some memory is registered with it; ``directory``: the working
     directory, if the next boot has not got it; ``shared_code``: the first executable mapping, if CRIU cannot write there;
     ``memory_policy``: the first one that is not the usual, where memory has several nodes; ``longest``: bytes of the longest private
-    mapping."""
+    mapping, where CRIU makes a list of its pages."""
 
     pid: int
     namespaces: dict
@@ -231,10 +231,11 @@ def ipc_objects(unit, host):
     return [each for each in found if not each.attached]
 
 
-def process(one, mounts):
+def process(one, mounts, around):
     """What was seen of a `processes.Process`.
 
     :param mounts: what it has mounted (`view.Mounts`), if its unit has mounts of its own; else None.
+    :param around: see `Around`.
     """
     # "um": registered with userfaultfd(2). CRIU leaves out the pages that have not come, and says nothing.
     userfaultfd = any(smaps.search(f"{one.path}/smaps", rb"^VmFlags:.* um\b"))
@@ -247,7 +248,8 @@ def process(one, mounts):
         directory=_private_directory(one, mounts),
         shared_code=_shared_code(each_line(f"{one.path}/maps")),
         memory_policy=_memory_policy(one),
-        longest=_longest(each_line(f"{one.path}/maps")),
+        # A million mappings are a second of reading.
+        longest=_longest(each_line(f"{one.path}/maps")) if around.page_list_max else 0,
     )
 
 
