@@ -37,7 +37,7 @@ class Slice:
         place = self._out / str(self._count)
         place.mkdir(exist_ok=True)
         say(f"{self._way}, {self._engine}: {', '.join(case.name for case in cases)}")
-        with machine(self._lab, place, module=self._engine == "ppp") as node:
+        with machine(self._lab, place, self._engine == "ppp", *self._args.node) as node:
             node.install(cases)
             cases = self._started(node, cases)
             carrier = Carrier(node, self._engine, place)

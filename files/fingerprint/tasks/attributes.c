@@ -14,6 +14,7 @@
 #include "base/processes.h"
 #include "tasks/inject.h"
 #include "tasks/landlock.h"
+#include "tasks/mappings.h"
 #include "tasks/outside.h"
 
 #ifndef PR_SET_MDWE
@@ -166,6 +167,12 @@ static int set_value(pid_t thread, const struct attribute *attribute, uint64_t v
 	return 0;
 }
 
+/* Sets what is no plain value that the thread sets of itself. */
+static int set_other(pid_t thread, const char *name, const char *value)
+{
+	return mappings_know(name) ? mappings_set(thread, name, value) : outside_set(thread, name, value);
+}
+
 static int set_line(char *line)
 {
 	const char *thread = strsep(&line, " "), *name = strsep(&line, " "), *value = strsep(&line, "\n");
@@ -173,10 +180,10 @@ static int set_line(char *line)
 	uint64_t id, number;
 
 	if (!value || !line || *line || parse_number(thread, INT_MAX, &id) || !id ||
-	    !(outside_knows(name) || (attribute && !parse_number(value, attribute->most, &number))))
+	    !(outside_knows(name) || mappings_know(name) || (attribute && !parse_number(value, attribute->most, &number))))
 		return fail("A line of the attributes is broken, expected THREAD NAME VALUE.");
 	if (!attribute)
-		return outside_set((pid_t)id, name, value) && !has_ended((pid_t)id) ? -1 : 0;
+		return set_other((pid_t)id, name, value) && !has_ended((pid_t)id) ? -1 : 0;
 	/* One that has ended needs nothing any more; whether it should have is for others to say. */
 	return set_value((pid_t)id, attribute, number) && !has_ended((pid_t)id) ? -1 : 0;
 }

@@ -94,6 +94,26 @@ def test_what_an_old_criu_forgets_is_set():
     assert target.end() == "1 1"
 
 
+def test_memory_is_empty_in_a_child_again():
+    target = Target(
+        "import mmap\n"
+        "areas=[mmap.mmap(-1,8192,flags=mmap.MAP_PRIVATE|mmap.MAP_ANONYMOUS) for _ in range(2)]\n"
+        "for area in areas: area.write(b'x'*8192)\n"
+        "places=[ctypes.addressof(ctypes.c_char.from_buffer(area)) for area in areas]\n"
+        "print('ready',flush=True); print(*places,flush=True); sys.stdin.read()\n"
+        "if os.fork()==0: print(*(area[:].count(b'x') for area in areas),flush=True); os._exit(0)\n"
+        "os.wait(); print(*(area[:].count(b'x') for area in areas))\n"
+    )
+    first = int(target.process.stdout.readline().split()[0])
+    put(f"{target.pid} wipe-on-fork {first + 4096:x}-{first + 8192:x}")
+    assert "cannot get its mapping 1000-2000 to be wipe-on-fork again: Cannot allocate memory" in put(
+        f"{target.pid} wipe-on-fork 1000-2000", code=1
+    )
+    for broken in ("1000", "1000-", "-1000", "2000-1000", "1000-1000", "1000-2000x", "0x1000-2000", "1000-10000000000000000"):
+        assert f"The mapping '{broken}' is broken" in put(f"{target.pid} wipe-on-fork {broken}", code=1)
+    assert target.end().split() == ["4096", "8192", "8192", "8192"]
+
+
 def test_what_the_kernel_tells_a_few_processes_only():
     target = Target(WAIT + "print(libc.prctl(58,0,0,0,0), libc.personality(0xffffffff), libc.prctl(68,0,0,0,0))\n")
     said = put(

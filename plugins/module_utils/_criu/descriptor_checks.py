@@ -82,6 +82,18 @@ def pidfd(descriptor, around):
 
 
 @check
+def eventfd_semaphore(descriptor, around):
+    """An eventfd counts as a semaphore (`EFD_SEMAPHORE`), which CRIU forgets; kernels before 6.5 do not tell."""
+    del around
+    if descriptor.semaphore:
+        yield (
+            descriptor.text,
+            "counts as a semaphore (EFD_SEMAPHORE), which CRIU would forget: one reader would take what is meant for several",
+            "switch off the feature that uses it",
+        )
+
+
+@check
 def connected_unix_socket(descriptor, around):
     """A unix socket is connected to a process that is not carried, other than the journal, syslog or systemd's notifications."""
     del around
@@ -272,6 +284,7 @@ DESCRIPTOR_CHECKS = (
     made_by_another,
     anonymous_inode,
     pidfd,
+    eventfd_semaphore,
     connected_unix_socket,
     peer_of_another_user,
     moved_unix_socket,

@@ -16,13 +16,11 @@ from .._blocker import about, all_of, first_of
 from .._files import read_lines
 from .._system import mountinfo, private_places, sysv
 from . import carried as travelling
-from . import connection_lock, ipc_checks, seen, segments, sessions, view
+from . import connection_lock, forgotten, ipc_checks, seen, segments, sessions, view
 from .checks import MAPPING_CHECKS, PROCESS_CHECKS, foreign_session, many_connections, scope_child
-from .command import numbers
 from .descriptor_checks import DESCRIPTOR_CHECKS
 from .view_checks import VIEW_CHECKS
 
-_REMEMBERS = (4, 1)
 _ALONE = travelling.Carried()
 #: Codes of what the restore does not fail from: it is lost. On the way back nothing that the applications have must be lost for it.
 LOSSES = ("loopback-peer", "sysv-semaphores")
@@ -36,8 +34,8 @@ class Findings:
     (``file[mnt:inode]``) → path to open at restore; ``datagrams``: whether a socket sends datagrams to systemd, which is outside of
     the tree; ``sockets``: internet sockets; ``file_locks``: whether there are any; ``session``: its id where the main process does
     not lead it, else 0; ``segments``: whether System V shared memory is attached; ``lock``: CRIU's own lock of connections
-    (`connection_lock.method`); ``ends``: whether a unix connection may lead to another unit that travels along; ``forgets``: whether this
-    CRIU loses NoNewPrivileges= and PR_SET_THP_DISABLE (3.17.1 does, 4.1.1 does not).
+    (`connection_lock.method`); ``ends``: whether a unix connection may lead to another unit that travels along; ``forgets``: names of the
+    attributes that this CRIU does not put back (`forgotten.by`).
     """
 
     blockers: list = field(default_factory=list)
@@ -50,7 +48,7 @@ class Findings:
     segments: bool = False
     lock: str = connection_lock.OWN
     ends: bool = False
-    forgets: bool = False
+    forgets: frozenset = frozenset()
 
 
 def examine(unit, carried=_ALONE, criu=""):
@@ -76,7 +74,7 @@ def examine(unit, carried=_ALONE, criu=""):
         if process.exists:  # whatever seemed odd about one that ends meanwhile
             findings.blockers += about(blockers, unit=unit.name, process=f"{process.name}[{process.pid}]")
     findings.lock = connection_lock.method(criu, unit.cgroup)
-    findings.forgets = bool(criu) and numbers(criu) < _REMEMBERS
+    findings.forgets = forgotten.by(criu)
     crowd = seen.crowd(unit, findings.sockets)
     findings.blockers += about(many_connections(crowd, findings.lock), unit=unit.name)
     owners = _lock_owners(read_lines("/proc/locks"))

@@ -122,7 +122,8 @@ class Descriptor:
     would not get again; ``kind`` of any other socket; ``connection``: both ends of one over the loopback to the process ``holder`` of no
     carried unit; of files: number of the ``device`` of a regular one (empty in a private place, whose files go along), ``external``: CRIU's
     name where it is on a mount that the unit does not have, ``private``: the next boot has not got it at its path, ``unseen``: it is
-    written to, and its path leads elsewhere outside of the unit, ``unreadable``: why it cannot be looked at, ``deleted``: it has no name.
+    written to, and its path leads elsewhere outside of the unit, ``unreadable``: why it cannot be looked at, ``deleted``: it has no name;
+    ``semaphore``: it is an eventfd that counts as one.
     """
 
     number: int
@@ -143,6 +144,7 @@ class Descriptor:
     unseen: bool = False
     unreadable: str = ""
     deleted: Deleted = Deleted()
+    semaphore: bool = False
 
     @property
     def text(self):
@@ -362,7 +364,8 @@ class Descriptors:
                     elif target.startswith("/"):
                         found = _file(one, number, target, self._mounts, mounts)
                     else:
-                        found = Descriptor(number, target, holder=self._elsewhere.get(target, 0))
+                        semaphore = target == "anon_inode:[eventfd]" and _is_semaphore(one, number)
+                        found = Descriptor(number, target, holder=self._elsewhere.get(target, 0), semaphore=semaphore)
                     if found:
                         yield found
 
@@ -447,6 +450,11 @@ def _service(pid):
     """The service of a process, if it can be carried as any other; empty: none."""
     name = processes.Process(pid).cgroup.rpartition("/")[2] if pid else ""
     return name if name.endswith(".service") and not name.startswith(_OF_THE_NODE) else ""
+
+
+def _is_semaphore(one, number):
+    # Kernels before 6.5 do not say so.
+    return "\neventfd-semaphore: 1" in read_text(f"{one.path}/fdinfo/{number}", "")
 
 
 def _file(one, number, target, numbers, mounts):

@@ -126,6 +126,8 @@ class Checkpoint(abc.ABC):
         self.findings = None
         #: What the processes have told of themselves before the freeze (`_environment.attributes.ask`); None: they were not asked.
         self.attributes = None
+        #: What `_environment.fork_wiping.look` has seen then; None: CRIU puts it back.
+        self.wiped = None
         #: Whether TCP connections live on after the restore; otherwise the restore closes them.
         self.keeps_connections = True
 

@@ -22,9 +22,9 @@ Others are read in the freeze, and set from outside:
 - ``io-priority``: class and level of its input and output, see ioprio_get(2);
 - ``timer-slack``: by how many nanoseconds its timers may be late;
 - ``coredump-filter``: which memory is in a core dump;
-- ``no-new-privs``, ``ambient`` and ``thp-disable``, with a CRIU that forgets them: a thread gets no rights by a program that it executes
-  (``NoNewPrivileges=``), or keeps a capability then (``AmbientCapabilities=``); a process gets no huge pages. These the process sets itself,
-  if it does not have them.
+- ``no-new-privs``, ``ambient`` and ``thp-disable``, with a CRIU that forgets them (_criu/forgotten.py): a thread gets no rights by a program
+  that it executes (``NoNewPrivileges=``), or keeps a capability then (``AmbientCapabilities=``); a process gets no huge pages. These the
+  process sets itself, if it does not have them. So is ``wipe-on-fork`` (fork_wiping.py).
 
 Who has been put into a Landlock sandbox is asked in the same way: nobody can make that sandbox again.
 """
@@ -48,6 +48,8 @@ from .core_image import CoreImage
 PROGRAM = RUNTIME + "/fingerprint"
 # On x86, as the program. include/uapi/linux/ioprio.h.
 _IOPRIO_GET, _IOPRIO_WHO_PROCESS = 252, 1
+# /proc/PID/status tells them: CRIU forgets all of these or none.
+_IN_STATUS = frozenset({"ambient", "no-new-privs", "thp-disable"})
 # Once: thousands of threads are asked while the application stands.
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -74,7 +76,7 @@ def refuse(unit, found):
             raise Blocked(about(blockers, unit=unit.name, process=f"{process.name}[{process.pid}]"))
 
 
-def lines(found, processes, main_pid, images, forgets=False):
+def lines(found, processes, main_pid, images, forgets=frozenset()):
     """The lines of ``boot/N/attributes-UNIT``, while the tree is frozen and its images are complete.
 
     :param found: what `ask` has returned before.
@@ -89,7 +91,7 @@ def lines(found, processes, main_pid, images, forgets=False):
         for name, value in sorted(_of(process, found, tree).items())
     ]
     said += _from_outside(processes)
-    said += _forgotten(processes) if forgets else []
+    said += _forgotten(processes) if forgets & _IN_STATUS else []
     # One that has ended takes no signal; that the main process has is for others to tell.
     for thread in tree[main_pid].threads if main_pid in tree else []:
         signal = take_death_signal(f"{images}/core-{thread}.img")
@@ -125,7 +127,7 @@ def _from_outside(processes):
 
 
 def _forgotten(processes):
-    """Lines for what only newer versions of CRIU put back."""
+    """Lines for what only newer versions of CRIU put back (`_IN_STATUS`)."""
     for process in processes:
         if process.status("THP_enabled") == "0":
             yield f"{process.pid} thp-disable 1"

@@ -28,6 +28,16 @@ def search(path, pattern):
     yield from compiled.finditer(rest)
 
 
+def flagged(path, flag):
+    """Yield ``START-END``, as the file has it, of each area that has this ``flag`` (two letters, as bytes)."""
+    area = b""
+    for match in search(path, rb"^(?:([0-9a-f]+-[0-9a-f]+) |VmFlags:.* %b\b)" % flag):
+        if match[1]:
+            area = match[1]
+        else:
+            yield area.decode("ascii")
+
+
 def areas(lines, field):
     """(start, end, KiB) of each area of which ``field`` is more than none, such as ``Swap`` or ``AnonHugePages``."""
     area = None

@@ -51,6 +51,7 @@ import shutil
 from .._blocker import Blocked, about, first_of
 from .._environment import (
     attributes,
+    fork_wiping,
     ipc,
     mount_points,
     mounts,
@@ -139,6 +140,8 @@ class Plan:
             name = each.unit.name
             forgets = each.findings.forgets
             lines = attributes.lines(each.attributes, trees[name], each.unit.main_pid, each.directory, forgets)
+            if each.wiped is not None:
+                lines += fork_wiping.lines(each.wiped, trees[name])
             if lines:
                 self._put(f"attributes-{name}", "".join(f"{line}\n" for line in lines))
 

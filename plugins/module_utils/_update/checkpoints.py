@@ -13,7 +13,7 @@ from .._blocker import Blocked
 from .._criu import carried as travelling
 from .._criu import connection_lock, examination, seen
 from .._engines import registry
-from .._environment import attributes
+from .._environment import attributes, fork_wiping
 from .._errors import KupError
 from .._files import make_directory
 from .._system import sockets as inet_sockets
@@ -81,6 +81,7 @@ def start(checkpoints):
     for each in checkpoints:
         each.attributes = attributes.ask(each.unit.processes)
         attributes.refuse(each.unit, each.attributes)
+        each.wiped = fork_wiping.look(each.unit.processes) if fork_wiping.NAME in each.findings.forgets else None
     for each in checkpoints:
         each.pre_copy_again()
     for each in checkpoints:

@@ -382,6 +382,15 @@ CASES = [
         Case(older(PIDFD, "4.0"), older(PIDFD, "4.1"), "descriptor 5 (anon_inode:[pidfd])", "CRIU 4.0 does not know"),
     ),
     # Without CRIU nothing is known yet.
+    (
+        "eventfd-semaphore",
+        Case(
+            descriptor("anon_inode:[eventfd]", semaphore=True),
+            descriptor("anon_inode:[eventfd]"),
+            "descriptor 5 (anon_inode:[eventfd])",
+            "counts as a semaphore",
+        ),
+    ),
     ("pidfd", Case(older(PIDFD, "3.17.1"), older(PIDFD, ""), "descriptor 5 (anon_inode:[pidfd])", "install CRIU 4.1")),
     (
         "deleted-file",

@@ -164,5 +164,5 @@ def test_what_an_old_criu_forgets_is_recorded_from_outside(monkeypatch):
     assert list(attributes._forgotten([one])) == lost
     monkeypatch.setattr(attributes, "_from_outside", lambda processes: [])
     monkeypatch.setattr(attributes, "take_death_signal", lambda path: 0)
-    assert attributes.lines({7: {}}, [one], 7, "/images", forgets=True) == lost
-    assert attributes.lines({7: {}}, [one], 7, "/images") == []
+    assert attributes.lines({7: {}}, [one], 7, "/images", forgets=frozenset({"ambient", "wipe-on-fork"})) == lost
+    assert attributes.lines({7: {}}, [one], 7, "/images", forgets=frozenset({"wipe-on-fork"})) == []

@@ -26,5 +26,13 @@ def test_a_long_file_is_searched_piece_by_piece(tmp_path, monkeypatch):
         assert len(list(smaps.search(path, rb"^VmFlags:.* um\b"))) == 17
 
 
+def test_areas_by_their_flags(tmp_path):
+    path = tmp_path / "smaps"
+    path.write_text(SMAPS.replace("ac sd", "ac wf sd dp") + "VmFlags: rd mr me ac\n")
+    assert list(smaps.flagged(path, b"wf")) == ["7f0000000000-7f0000400000"]
+    assert list(smaps.flagged(path, b"rd")) == ["7f0000000000-7f0000400000", "7f0000400000-7f0000500000"]
+    assert list(smaps.flagged(path, b"um")) == []
+
+
 def test_a_process_that_has_ended_has_no_areas(tmp_path):
     assert list(smaps.search(tmp_path / "none", rb"um")) == []

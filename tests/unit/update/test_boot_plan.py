@@ -140,15 +140,19 @@ def test_files_and_attributes_of_all_trees(monkeypatch, tmp_path):
     units = [types.SimpleNamespace(name=f"{name}.service", cgroup=f"/{name}", main_pid=4) for name in "ab"]
     places = {"a.service": [Place("/tmp"), Place("/var/tmp", "/var/tmp/x/tmp")], "b.service": []}
     monkeypatch.setattr(boot_plan.private_places, "of", lambda unit: places[unit.name])
-    findings = types.SimpleNamespace(forgets=True)
+    monkeypatch.setattr(boot_plan.fork_wiping, "lines", lambda wiped, tree: [f"{len(tree)} {wiped}"] if tree else [])
+    findings = types.SimpleNamespace(forgets="names")
     plan.note_trees(
-        [types.SimpleNamespace(unit=unit, attributes=5, directory="/images", findings=findings) for unit in units]
+        [
+            types.SimpleNamespace(unit=unit, attributes=5, directory="/images", findings=findings, wiped=6)
+            for unit in units
+        ]
     )
     words = ["--unit", "a.service", "--bound", "/var/tmp", "/var/tmp/x/tmp", "4", "7", "--unit", "b.service"]
     assert commands == [["/usr/local/lib/kup/environment", "note-files", str(tmp_path), *words]]
     assert files(tmp_path) == {"attributes-a.service", "ipc-b.service"}
     assert (tmp_path / "ipc-b.service").read_bytes() == b"objects\n"
-    assert (tmp_path / "attributes-a.service").read_text() == "4 /images 5 True\n"
+    assert (tmp_path / "attributes-a.service").read_text() == "4 /images 5 names\n2 6\n"
 
 
 def test_units_can_be_read_by_all_and_the_rest_by_root_only(write):
