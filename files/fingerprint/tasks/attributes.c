@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <linux/membarrier.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -26,7 +27,10 @@
 #define PR_GET_MEMORY_MERGE 68
 #endif
 
-/* How an attribute is asked for, if the result tells it, and set: by prctl(2), or by a system call of its own that only takes a value. */
+/*
+ * How an attribute is asked for, if the result tells it, and set: by prctl(2), or by a system call of its own that takes a command or the
+ * value.
+ */
 static const struct attribute {
 	const char *name;
 	long call;
@@ -57,6 +61,22 @@ static const struct attribute {
 	{ .name = "ambient", .set = PR_CAP_AMBIENT, .first = PR_CAP_AMBIENT_RAISE, .has_first = true, .most = 63 },
 	{ .name = "no-new-privs", .set = PR_SET_NO_NEW_PRIVS, .most = 1 },
 	{ .name = "thp-disable", .set = PR_SET_THP_DISABLE, .most = 1 },
+	/* membarrier(2): each of these commands only works for who has registered for it, and then answers 0. From a CRIU that forgets. */
+	{ .name = "membarrier",
+	  .call = SYS_membarrier,
+	  .get = MEMBARRIER_CMD_PRIVATE_EXPEDITED,
+	  .set = MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED,
+	  .usual = -1 },
+	{ .name = "membarrier-sync-core",
+	  .call = SYS_membarrier,
+	  .get = MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE,
+	  .set = MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE,
+	  .usual = -1 },
+	{ .name = "membarrier-rseq",
+	  .call = SYS_membarrier,
+	  .get = MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ,
+	  .set = MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ,
+	  .usual = -1 },
 	/* personality(2), such as without address space randomization for what it starts. CRIU records it, and no more. */
 	{ .name = "personality", .call = SYS_personality, .get = 0xffffffff, .most = 0xfffffffe },
 };
@@ -151,7 +171,7 @@ static int set_value(pid_t thread, const struct attribute *attribute, uint64_t v
 	int result;
 
 	if (attribute->call) {
-		arguments[0] = value;
+		arguments[0] = attribute->set ? attribute->set : value;
 	} else if (attribute->has_first) {
 		arguments[1] = attribute->first;
 		arguments[2] = value;

@@ -94,6 +94,18 @@ def test_what_an_old_criu_forgets_is_set():
     assert target.end() == "1 1"
 
 
+def test_who_has_registered_for_memory_barriers():
+    # PRIVATE_EXPEDITED, _SYNC_CORE and _RSEQ: to register, and to use
+    code = "for number in (%s): assert libc.syscall(324,number,0,0)==0\n"
+    target, other = Target(code % "16,64,256" + WAIT), Target(WAIT + code % "8,32,128")
+    lines = ["membarrier 0", "membarrier-sync-core 0", "membarrier-rseq 0"]
+    assert ask(target.pid) == [f"{target.pid} {line}" for line in lines]
+    assert ask(other.pid) == []
+    put(*(f"{other.pid} {line}" for line in lines))
+    assert ask(other.pid) == [f"{other.pid} {line}" for line in lines]
+    assert target.end() == other.end() == ""
+
+
 def test_memory_is_empty_in_a_child_again():
     target = Target(
         "import mmap\n"

@@ -6,11 +6,15 @@
 
 from __future__ import annotations
 
+import os
+
 from .._blocker import check
 from .command import LARGEST_DELETED_MIB, numbers
 from .connection_lock import AT_ONCE, MOST, OWN
 
 NO_SHM = "configure it to use anonymous shared memory or files on a disk"
+# criu/cr-restore.c, validate_sched_parm(): the restore fails with any other.
+_POLICIES = (os.SCHED_OTHER, os.SCHED_FIFO, os.SCHED_RR, os.SCHED_BATCH, os.SCHED_IDLE)
 IN_MEMORY = "is a file in memory, which ends with the kernel"
 
 
@@ -163,6 +167,20 @@ def page_list(process, around):
 
 
 @check
+def scheduling_policy(process, around):
+    """A thread has a scheduling policy that CRIU cannot set again, such as SCHED_DEADLINE; before 4.0 any with CPUSchedulingResetOnFork=."""
+    for policy in sorted(process.policies):
+        if policy & ~os.SCHED_RESET_ON_FORK not in _POLICIES:
+            yield f"its scheduling policy {policy}", "cannot be set again by CRIU", "let it run with another policy"
+        elif policy & os.SCHED_RESET_ON_FORK and around.criu and numbers(around.criu) < (4, 0):
+            yield (
+                f"its scheduling policy {policy}",
+                f"is not inherited by children, which CRIU {around.criu} cannot set again",
+                "run it without CPUSchedulingResetOnFork= (SCHED_RESET_ON_FORK), or install CRIU 4.0 or newer",
+            )
+
+
+@check
 def foreign_session(session, main_pid):
     """The main process is in a session that another process leads, or in a process group that is neither its own nor its session's."""
     if session.is_led:
@@ -204,6 +222,7 @@ PROCESS_CHECKS = (
     shared_code,
     memory_policy,
     page_list,
+    scheduling_policy,
 )
 
 

@@ -10,11 +10,18 @@ from .command import numbers
 
 # The first version that does; by names of attributes (_environment/attributes.py).
 _SINCE = {
+    "membarrier": (3, 19),
+    "membarrier-rseq": (3, 19),
+    "membarrier-sync-core": (3, 19),
     "ambient": (4, 1),
     "no-new-privs": (4, 1),
     "thp-disable": (4, 1),
     "wipe-on-fork": (4, 2),
 }
+
+
+#: All that some version forgets.
+NAMES = frozenset(_SINCE)
 
 
 def by(criu):

@@ -78,7 +78,7 @@ class Process:
     """``tracer``: its pid or empty; ``cgroup``: path; ``userfaultfd``: some memory is registered with it; ``directory``: the working
     directory, if the next boot has not got it; ``shared_code``: the first executable mapping, if CRIU cannot write there;
     ``memory_policy``: the first one that is not the usual, where memory has several nodes; ``longest``: bytes of the longest private
-    mapping, where CRIU makes a list of its pages."""
+    mapping, where CRIU makes a list of its pages; ``policies``: of scheduling, as sched_getscheduler(2) tells them."""
 
     pid: int
     namespaces: dict
@@ -89,6 +89,7 @@ class Process:
     shared_code: str = ""
     memory_policy: str = ""
     longest: int = 0
+    policies: frozenset = frozenset()
 
 
 @dataclass(frozen=True)
@@ -252,7 +253,14 @@ def process(one, mounts, around):
         memory_policy=_memory_policy(one),
         # A million mappings are a second of reading.
         longest=_longest(each_line(f"{one.path}/maps")) if around.page_list_max else 0,
+        policies=frozenset(_policies(one)),
     )
+
+
+def _policies(one):
+    for thread in one.threads:
+        with contextlib.suppress(ProcessLookupError):  # it has ended
+            yield os.sched_getscheduler(thread)
 
 
 def _longest(rows):

@@ -12,6 +12,8 @@ Some only a process itself can tell and set. Before the freeze each process is a
 - ``mce-kill``: whether a fault of the memory ends the process early;
 - ``memory-merge``: equal pages are merged (``MemoryKSM=``);
 - ``io-flusher``: its memory allocations do not wait for file systems;
+- ``membarrier``, ``membarrier-sync-core`` and ``membarrier-rseq``: it has registered for this command of membarrier(2), which would fail
+  otherwise (liburcu, .NET); with a CRIU that forgets it. Of MEMBARRIER_CMD_GLOBAL_EXPEDITED no kernel before 6.3 tells;
 - ``personality``: see personality(2);
 - ``pdeathsig``: the signal at the end of its parent. CRIU would set it while the parent of the main process is CRIU, which ends right
   after the restore. So it is taken out of the images, and set when the parent is systemd.
@@ -42,6 +44,7 @@ from .._files import read_text
 from .._paths import RUNTIME
 from .._run import run
 from .._system.processes import CGROUPS
+from .._criu import forgotten
 from . import attribute_checks
 from .core_image import CoreImage
 
@@ -89,6 +92,7 @@ def lines(found, processes, main_pid, images, forgets=frozenset()):
         f"{process.pid} {name} {value}"
         for process in processes
         for name, value in sorted(_of(process, found, tree).items())
+        if name in forgets or name not in forgotten.NAMES
     ]
     said += _from_outside(processes)
     said += _forgotten(processes) if forgets & _IN_STATUS else []

@@ -134,6 +134,19 @@ CASES = [
         ),
     ),
     ("page-list", Case(listed(8 << 40, 8 << 30), listed(8 << 40, 0), "its mapping of 8192 GiB")),
+    (
+        "scheduling-policy",
+        Case(process(policies={0, 6}), process(policies={0, 1, 2, 3, 5, 0x40000000}), "its scheduling policy 6"),
+    ),
+    (
+        "scheduling-policy",
+        Case(
+            older(process(policies={0x40000002}), "3.17.1"),
+            older(process(policies={0x40000002}), "4.0"),
+            "its scheduling policy 1073741826",
+            "CPUSchedulingResetOnFork=",
+        ),
+    ),
     ("memory-policy", Case(process(memory_policy="bind:1"), process(), "its memory policy bind:1", "numactl")),
     ("mapped-file-in-memory", Case(mapping("/run/x", "00:1c"), mapping("/run/x", "fe:01"), "the mapping of /run/x")),
     (

@@ -13,7 +13,15 @@ import types
 
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils._criu import carried, checks, examination, seen, segments, view
+from ansible_collections.kup.fleet.plugins.module_utils._criu import (
+    carried,
+    checks,
+    examination,
+    forgotten,
+    seen,
+    segments,
+    view,
+)
 from ansible_collections.kup.fleet.plugins.module_utils._system import mountinfo, processes
 from ansible_collections.kup.fleet.plugins.module_utils._system.unix_sockets import UnixSocket
 
@@ -145,7 +153,7 @@ def found(unit, *together):
 @pytest.mark.parametrize(
     ("criu", "forgets"),
     [
-        ("3.17.1", {"ambient", "no-new-privs", "thp-disable", "wipe-on-fork"}),
+        ("3.17.1", set(forgotten.NAMES)),
         ("4.1.1", {"wipe-on-fork"}),
         ("4.2", set()),
         ("", set()),

@@ -150,6 +150,15 @@ def test_lines_of_a_unit(monkeypatch, outside):
     assert not signals  # those of children stay: their parents are there when CRIU restores them
 
 
+def test_what_this_criu_puts_back_is_not_set_once_more(monkeypatch):
+    monkeypatch.setattr(attributes, "_from_outside", lambda processes: [])
+    monkeypatch.setattr(attributes, "take_death_signal", lambda path: 0)
+    found = {7: {"mdwe": 1, "membarrier": 0}}
+    assert attributes.lines(found, [process(7)], 7, "/images") == ["7 mdwe 1"]
+    forgets = frozenset({"membarrier"})
+    assert attributes.lines(found, [process(7)], 7, "/images", forgets) == ["7 mdwe 1", "7 membarrier 0"]
+
+
 def test_what_an_old_criu_forgets_is_recorded_from_outside(monkeypatch):
     fields = {"THP_enabled": "0", "PPid": "1"}
     one = process(7, threads=[7, 8, 9])
