@@ -39,12 +39,12 @@ import os
 import re
 
 from .._blocker import Blocked, about, all_of
+from .._criu import forgotten
 from .._errors import KupError
 from .._files import read_text
 from .._paths import RUNTIME
 from .._run import run
 from .._system.processes import CGROUPS
-from .._criu import forgotten
 from . import attribute_checks
 from .core_image import CoreImage
 
