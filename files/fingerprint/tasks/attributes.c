@@ -8,6 +8,7 @@
 #include <linux/membarrier.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include "base/processes.h"
 #include "tasks/inject.h"
 #include "tasks/landlock.h"
+#include "tasks/locking.h"
 #include "tasks/mappings.h"
 #include "tasks/outside.h"
 
@@ -77,6 +79,8 @@ static const struct attribute {
 	  .get = MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ,
 	  .set = MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ,
 	  .usual = -1 },
+	/* mlockall(2): asked for in locking.c. */
+	{ .name = LOCKING, .call = SYS_mlockall, .most = MCL_FUTURE | MCL_ONFAULT },
 	/* personality(2), such as without address space randomization for what it starts. CRIU records it, and no more. */
 	{ .name = "personality", .call = SYS_personality, .get = 0xffffffff, .most = 0xfffffffe },
 };
@@ -101,7 +105,7 @@ static bool has_ended(pid_t thread)
 
 static int ask(struct injection *injection, const struct attribute *attribute, FILE *into)
 {
-	const uint64_t arguments[5] = { attribute->get };
+	const uint64_t arguments[6] = { attribute->get };
 	int64_t value;
 
 	if (inject_call(injection, attribute->call ? attribute->call : SYS_prctl, arguments, &value))
@@ -122,6 +126,8 @@ static int ask_process(struct landlock *landlock, pid_t process, FILE *into)
 	for (size_t i = 0; i < ATTRIBUTES && !result; i++)
 		if (attributes[i].get)
 			result = ask(&injection, &attributes[i], into);
+	if (!result)
+		result = locking_ask(&injection, into);
 	if (!result)
 		result = landlock_ask(landlock, &injection, into);
 	if (inject_end(&injection))
@@ -165,7 +171,7 @@ static const struct attribute *named(const char *name)
 
 static int set_value(pid_t thread, const struct attribute *attribute, uint64_t value)
 {
-	uint64_t arguments[5] = { attribute->set, value };
+	uint64_t arguments[6] = { attribute->set, value };
 	struct injection injection;
 	int64_t said = 0;
 	int result;

@@ -225,7 +225,7 @@ static int run_to_border(pid_t thread)
 	return WSTOPSIG(status) == (SIGTRAP | 0x80) ? 0 : fail("Thread %d has got signal %d.", thread, WSTOPSIG(status));
 }
 
-int inject_call(struct injection *injection, long number, const uint64_t arguments[5], int64_t *result)
+int inject_call(struct injection *injection, long number, const uint64_t arguments[6], int64_t *result)
 {
 	unsigned long long values[REGISTERS];
 	pid_t thread = injection->thread;
@@ -238,6 +238,7 @@ int inject_call(struct injection *injection, long number, const uint64_t argumen
 	values[RDX] = arguments[2];
 	values[R10] = arguments[3];
 	values[R8] = arguments[4];
+	values[R9] = arguments[5];
 	values[RIP] = injection->instruction;
 	if (registers(thread, values, true) || run_to_border(thread) || run_to_border(thread) || registers(thread, values, false))
 		return -1;

@@ -26,8 +26,8 @@ struct injection {
 
 /* Stops the thread. -1 after saying why that cannot be; then there is nothing to end. */
 int inject_begin(struct injection *injection, pid_t thread);
-/* Has the stopped thread make a system call with up to five arguments. *result is what it returns, or its negative error. */
-int inject_call(struct injection *injection, long number, const uint64_t arguments[5], int64_t *result);
+/* Has the stopped thread make a system call with up to six arguments. *result is what it returns, or its negative error. */
+int inject_call(struct injection *injection, long number, const uint64_t arguments[6], int64_t *result);
 /* Lets the thread go on where it was. */
 int inject_end(struct injection *injection);
 

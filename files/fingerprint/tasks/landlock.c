@@ -129,7 +129,7 @@ int landlock_ask(struct landlock *landlock, struct injection *injection, FILE *i
 	if (need_probe(landlock, injection->thread))
 		return fail("Thread %d cannot be asked for Landlock: %s.", injection->thread, strerror(errno));
 	result = inject_call(injection, SYS_kcmp,
-			     (const uint64_t[5]){ (uint64_t)injection->thread, (uint64_t)landlock->probe, KCMP_VM }, &said);
+			     (const uint64_t[6]){ (uint64_t)injection->thread, (uint64_t)landlock->probe, KCMP_VM }, &said);
 	if (!result && said == -EPERM)
 		fprintf(into, "%d landlock 1\n", injection->thread);
 	return result;

@@ -40,7 +40,7 @@ int mappings_set(pid_t process, const char *name, const char *value)
 		return fail("The mapping '%s' is broken, expected two addresses in hexadecimal, START-END.", value);
 	if (inject_begin(&injection, process))
 		return -1;
-	result = inject_call(&injection, SYS_madvise, (const uint64_t[5]){ start, end - start, MADV_WIPEONFORK }, &said);
+	result = inject_call(&injection, SYS_madvise, (const uint64_t[6]){ start, end - start, MADV_WIPEONFORK }, &said);
 	if (inject_end(&injection) || result)
 		return -1;
 	if (said < 0)

@@ -106,6 +106,24 @@ def test_who_has_registered_for_memory_barriers():
     assert target.end() == other.end() == ""
 
 
+def test_who_locks_what_is_mapped_later():
+    code = WAIT + (
+        "import mmap,re\n"
+        "def locked(): return int(re.search(r'VmLck:\\s+(\\d+)',open('/proc/self/status').read())[1])\n"
+        "before=locked(); area=mmap.mmap(-1,1<<20); print(locked()-before)\n"
+    )
+    lock = "assert libc.mlockall(%d)==0\n"
+    for flags, found in ((1, []), (3, [2]), (2 | 4, [6]), (1 | 2 | 4, [6])):
+        target = Target(lock % flags + "import mmap; kept=mmap.mmap(-1,4096)\n" + code)
+        assert ask(target.pid) == [f"{target.pid} lock-future {each}" for each in found], (flags, found)
+        assert target.end() == ("1024" if flags & 2 else "0")
+        if found:
+            other = Target(lock % 1 + code)
+            put(f"{other.pid} lock-future {found[0]}")
+            assert ask(other.pid) == [f"{other.pid} lock-future {found[0]}"]
+            assert other.end() == "1024"
+
+
 def test_memory_is_empty_in_a_child_again():
     target = Target(
         "import mmap\n"

@@ -14,6 +14,7 @@ Some only a process itself can tell and set. Before the freeze each process is a
 - ``io-flusher``: its memory allocations do not wait for file systems;
 - ``membarrier``, ``membarrier-sync-core`` and ``membarrier-rseq``: it has registered for this command of membarrier(2), which would fail
   otherwise (liburcu, .NET); with a CRIU that forgets it. Of MEMBARRIER_CMD_GLOBAL_EXPEDITED no kernel before 6.3 tells;
+- ``lock-future``: flags of mlockall(2), of a process that locks what it maps later; CRIU only locks again what is mapped already;
 - ``personality``: see personality(2);
 - ``pdeathsig``: the signal at the end of its parent. CRIU would set it while the parent of the main process is CRIU, which ends right
   after the restore. So it is taken out of the images, and set when the parent is systemd.
