@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -48,11 +49,25 @@ static bool move_to_top(struct walk *walk, int directory, const char *name)
 	return false;
 }
 
+/*
+ * Whether something is mounted there. In the mount namespace of another process the kernel would remove the directory, or the file, and the
+ * mount with it.
+ */
+static bool is_mount_point(int directory, const char *name)
+{
+	struct statx found;
+
+	return !statx(directory, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC, 0, &found) &&
+	       (found.stx_attributes & STATX_ATTR_MOUNT_ROOT);
+}
+
 /* Whether something has changed. */
 static bool remove_entry(struct walk *walk, int directory, const char *name)
 {
 	bool changed = false;
 
+	if (is_mount_point(directory, name))
+		return false;
 	if (!unlinkat(directory, name, 0) || !unlinkat(directory, name, AT_REMOVEDIR))
 		return true;
 	if (walk->depth == DEPTH_MAX)

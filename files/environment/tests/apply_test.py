@@ -297,6 +297,28 @@ class Apply(unittest.TestCase):
         self.assertIn("(optional)", self.log())
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root to make mounts")
+    def test_what_is_mounted_there_in_a_namespace_of_its_own_stays(self):
+        """As BindPaths= has it below a directory of TemporaryFileSystem=: directories and files."""
+        (self.root / "tmp/point").mkdir()
+        (self.root / "tmp/file").touch()
+        (self.root / "tmp/old").mkdir()
+        (self.root / "bound").mkdir()
+        (self.root / "bound/kept").write_text("kept")
+        (self.root / "plan/m").write_text(f"kup-environment 1\nprivate required a.service /tmp 1777 {OWNER}\n")
+        script = (
+            f"cd {self.root}; mount --bind bound tmp/point; mount --bind bound/kept tmp/file; echo ready; "
+            "read -r _; cat tmp/point/kept tmp/file; ls tmp"
+        )
+        with subprocess.Popen(
+            ["unshare", "--mount", "sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as other:
+            self.assertEqual(other.stdout.readline(), "ready\n")
+            view = f"/proc/{other.pid}/root{self.root}"
+            words = ["apply", "--view", view, "--run", f"{self.root}/run/kup", f"{self.root}/plan/m"]
+            subprocess.run([PROGRAM, *words], check=True)
+            self.assertEqual(other.communicate("\n")[0], "keptkeptfile\npoint\n")
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root to make mounts")
     def test_what_is_mounted_in_a_private_directory_stays(self):
         bound = self.root / "data"
         (bound / "kept").mkdir(parents=True)
