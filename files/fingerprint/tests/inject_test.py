@@ -139,7 +139,16 @@ def test_memory_is_empty_in_a_child_again():
     assert "cannot get its mapping 1000-2000 to be wipe-on-fork again: Cannot allocate memory" in put(
         f"{target.pid} wipe-on-fork 1000-2000", code=1
     )
-    for broken in ("1000", "1000-", "-1000", "2000-1000", "1000-1000", "1000-2000x", "0x1000-2000", "1000-10000000000000000"):
+    for broken in (
+        "1000",
+        "1000-",
+        "-1000",
+        "2000-1000",
+        "1000-1000",
+        "1000-2000x",
+        "0x1000-2000",
+        "1000-10000000000000000",
+    ):
         assert f"The mapping '{broken}' is broken" in put(f"{target.pid} wipe-on-fork {broken}", code=1)
     assert target.end().split() == ["4096", "8192", "8192", "8192"]
 

@@ -2,7 +2,7 @@
 
 import os
 
-SERVICE = "CPUSchedulingResetOnFork=yes"
+SERVICE = "CPUSchedulingPolicy=batch\nCPUSchedulingResetOnFork=yes"
 REFUSAL = "CPUSchedulingResetOnFork="
 MUST = {"reset": True}
 
