@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/processes.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -15,22 +16,32 @@ int open_process(pid_t pid)
 	return (int)syscall(NUMBER_OF_PIDFD_OPEN, pid, 0);
 }
 
-bool stands_still(pid_t pid)
+int read_beginning(const char *path, char *text, size_t size)
+{
+	CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got = fd < 0 ? -1 : read(fd, text, size - 1);
+
+	text[got > 0 ? got : 0] = '\0';
+	return got < 0 ? -1 : 0;
+}
+
+char state_of(pid_t thread)
 {
 	char path[64], text[512], *end;
-	FILE *file;
-	size_t size;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	file = fopen(path, "re");
-	if (!file)
-		return false;
-	size = fread(text, 1, sizeof(text) - 1, file);
-	fclose(file);
-	text[size] = '\0';
+	snprintf(path, sizeof(path), "/proc/%d/stat", thread);
+	if (read_beginning(path, text, sizeof(text)))
+		return '\0';
 	/* The name in front may have any characters, parentheses among them. */
 	end = strrchr(text, ')');
-	return end && (!strncmp(end, ") T", 3) || !strncmp(end, ") t", 3));
+	return end && end[1] ? end[2] : '\0';
+}
+
+bool stands_still(pid_t pid)
+{
+	char state = state_of(pid);
+
+	return state == 'T' || state == 't';
 }
 
 int copy_descriptor(int process, int number)

@@ -2,7 +2,6 @@
 #include "tasks/attributes.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <linux/membarrier.h>
@@ -90,17 +89,9 @@ static const struct attribute {
 /* Whether the thread is gone, or is only waited for. */
 static bool has_ended(pid_t thread)
 {
-	char path[64], text[512], *state;
+	char state = state_of(thread);
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", thread);
-	CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t got = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
-
-	if (got <= 0)
-		return true;
-	text[got] = '\0';
-	state = strrchr(text, ')');
-	return !state || !state[1] || strchr("ZX", state[2]);
+	return !state || state == 'Z' || state == 'X';
 }
 
 static int ask(struct injection *injection, const struct attribute *attribute, FILE *into)

@@ -17,21 +17,12 @@
 
 #include "base/processes.h"
 
-static int read_text(const char *path, char *text, size_t size)
-{
-	CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t got = fd < 0 ? -1 : read(fd, text, size - 1);
-
-	text[got > 0 ? got : 0] = '\0';
-	return got < 0 ? -1 : 0;
-}
-
 /* Whether the kernel has Landlock. Where securityfs is not mounted that cannot be told, and the thread is asked. */
 static bool is_active(void)
 {
 	char modules[512];
 
-	return read_text("/sys/kernel/security/lsm", modules, sizeof(modules)) || strstr(modules, "landlock");
+	return read_beginning("/sys/kernel/security/lsm", modules, sizeof(modules)) || strstr(modules, "landlock");
 }
 
 /* Whether another security module may forbid the look. */
@@ -40,7 +31,7 @@ static bool is_confined(pid_t thread)
 	char path[64], label[256];
 
 	snprintf(path, sizeof(path), "/proc/%d/attr/current", thread);
-	return !read_text(path, label, sizeof(label)) && *label && strncmp(label, "unconfined", strlen("unconfined"));
+	return !read_beginning(path, label, sizeof(label)) && *label && strncmp(label, "unconfined", strlen("unconfined"));
 }
 
 static int read_ids(pid_t thread, unsigned int *user, unsigned int *group)
@@ -48,7 +39,7 @@ static int read_ids(pid_t thread, unsigned int *user, unsigned int *group)
 	char path[64], text[4096], *users, *groups;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", thread);
-	if (read_text(path, text, sizeof(text)))
+	if (read_beginning(path, text, sizeof(text)))
 		return -1;
 	users = strstr(text, "\nUid:\t");
 	groups = strstr(text, "\nGid:\t");

@@ -23,14 +23,10 @@ static uint64_t locked(pid_t thread)
 	char path[64], text[4096];
 	uint64_t size = 0;
 	const char *at;
-	ssize_t got;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", thread);
-	CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-	got = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
-	if (got <= 0)
+	if (read_beginning(path, text, sizeof(text)))
 		return 0;
-	text[got] = '\0';
 	at = strstr(text, name);
 	if (at)
 		sscanf(at + strlen(name), "%" SCNu64, &size);
