@@ -394,7 +394,6 @@ CASES = [
         "pidfd",
         Case(older(PIDFD, "4.0"), older(PIDFD, "4.1"), "descriptor 5 (anon_inode:[pidfd])", "CRIU 4.0 does not know"),
     ),
-    # Without CRIU nothing is known yet.
     (
         "eventfd-semaphore",
         Case(
@@ -404,6 +403,7 @@ CASES = [
             "counts as a semaphore",
         ),
     ),
+    # Without CRIU nothing is known yet.
     ("pidfd", Case(older(PIDFD, "3.17.1"), older(PIDFD, ""), "descriptor 5 (anon_inode:[pidfd])", "install CRIU 4.1")),
     (
         "deleted-file",
