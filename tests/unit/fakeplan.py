@@ -1,9 +1,11 @@
 """A boot plan with all units that there can be, as the library writes it on a node that has little."""
 
+import dataclasses
 import os
 import pathlib
 import types
 
+from ansible_collections.kup.fleet.plugins.module_utils._criu import examination
 from ansible_collections.kup.fleet.plugins.module_utils._engines import foam, ppp
 from ansible_collections.kup.fleet.plugins.module_utils._environment import packet_filter
 from ansible_collections.kup.fleet.plugins.module_utils._system import private_places, unit_templates
@@ -26,8 +28,7 @@ LimitNOFILE=4096
 [Install]
 WantedBy=multi-user.target
 """
-FINDINGS = {"sockets": [], "journal": {1: 77}, "external_files": {"file[1f:2c]": "/dev/null"}, "file_locks": True}
-FINDINGS |= {"segments": False, "datagrams": False, "session": 0}
+FINDINGS = examination.Findings(journal={1: 77}, external_files={"file[1f:2c]": "/dev/null"}, file_locks=True)
 
 
 class Reach:
@@ -75,7 +76,7 @@ def unit(
 def checkpoint(engine, made, directory):
     settings = {"PPP_BIND": "lazy", "KERNEL_OLD": "6.12", "KERNEL_NEW": "7.2"}
     checkpoint = engine.checkpoint(made, directory, settings)
-    checkpoint.findings = types.SimpleNamespace(**FINDINGS)
+    checkpoint.findings = dataclasses.replace(FINDINGS)
     return checkpoint
 
 

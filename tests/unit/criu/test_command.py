@@ -1,16 +1,17 @@
 """CRIU's complaints: the cause of a failure."""
 
+import dataclasses
 import os
 import types
 
 import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils._criu import command as criu_command
-from ansible_collections.kup.fleet.plugins.module_utils._criu import program
+from ansible_collections.kup.fleet.plugins.module_utils._criu import connection_lock, examination, program
 
 
 def test_a_tree_that_does_not_lead_its_session_is_restored_in_one_of_the_same_id(tmp_path):
-    findings = types.SimpleNamespace(**{**vars(FINDINGS), "session": 41})
+    findings = dataclasses.replace(FINDINGS, session=41)
     words = criu_command.restore_command("/images", findings, "/run/kup/a.pid", True, False)
     assert words[:5] == ["/usr/local/lib/kup/environment", "in-session", "41", "/usr/sbin/criu", "restore"]
     assert "--shell-job" in words
@@ -38,9 +39,7 @@ def test_a_criu_that_could_not_even_write_its_log(monkeypatch, tmp_path, blocks,
     assert says in criu_command.complaint(str(tmp_path), "dump", 1)
 
 
-FINDINGS = types.SimpleNamespace(
-    journal={}, external_files={}, datagrams=False, session=0, file_locks=False, segments=False, lock="skip"
-)
+FINDINGS = examination.Findings(lock=connection_lock.NONE)
 
 
 def test_a_restore_on_the_node():
@@ -69,7 +68,7 @@ def test_a_restore_in_the_namespace_of_a_unit(tmp_path):
 
 def test_the_way_of_attached_segments():
     """CRIU dumps the node's IPC namespace as if it were the unit's, and restores into the node's."""
-    findings = types.SimpleNamespace(**{**vars(FINDINGS), "segments": True})
+    findings = dataclasses.replace(FINDINGS, segments=True)
     words = criu_command.dump_command(7, "/images", findings, program.Program())
     assert words[:5] == ["/usr/bin/unshare", "--ipc", "--", "criu", "dump"]
     words = criu_command.restore_command("/images", findings, "/run/kup/a.pid", True, False)

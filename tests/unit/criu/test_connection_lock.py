@@ -4,17 +4,9 @@ import types
 
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils._criu import command, connection_lock
+from ansible_collections.kup.fleet.plugins.module_utils._criu import command, connection_lock, examination
 
-FINDINGS = types.SimpleNamespace(
-    journal={},
-    external_files={},
-    datagrams=False,
-    session=0,
-    file_locks=False,
-    segments=False,
-    lock=connection_lock.NONE,
-)
+FINDINGS = examination.Findings(lock=connection_lock.NONE)
 PROGRAM = types.SimpleNamespace(words=["criu"], options=[], hook="/hook")
 
 

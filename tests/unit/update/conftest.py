@@ -12,6 +12,7 @@ import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils._blocker import Blocker
 from ansible_collections.kup.fleet.plugins.module_utils._boot import crash_kernel, grub, kernels, kexec, panic
+from ansible_collections.kup.fleet.plugins.module_utils._criu.examination import Findings
 from ansible_collections.kup.fleet.plugins.module_utils._engines import base, pending_memory, registry
 from ansible_collections.kup.fleet.plugins.module_utils._update import (
     boot_plan,
@@ -190,7 +191,7 @@ def node(tmp_path, monkeypatch):
         found.note(f"examine {unit.name[0]}")
         blocker = Blocker("device-descriptor", "", "has a device open", "close it", unit.name)
         blockers = [blocker] if unit.name in found.unfit else []
-        return types.SimpleNamespace(blockers=blockers, sockets=found.sockets, lock="nftables")
+        return Findings(blockers, sockets=found.sockets, lock="nftables")
 
     def ask(processes):
         return {process.pid: {"landlock": 1} if found.sandboxed else {} for process in processes}

@@ -7,6 +7,7 @@ import types
 import fakeplan
 import pytest
 
+from ansible_collections.kup.fleet.plugins.module_utils._criu import examination
 from ansible_collections.kup.fleet.plugins.module_utils._environment import mounts, security_profiles
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._system import unit_templates
@@ -141,7 +142,7 @@ def test_files_and_attributes_of_all_trees(monkeypatch, tmp_path):
     places = {"a.service": [Place("/tmp"), Place("/var/tmp", "/var/tmp/x/tmp")], "b.service": []}
     monkeypatch.setattr(boot_plan.private_places, "of", lambda unit: places[unit.name])
     monkeypatch.setattr(boot_plan.fork_wiping, "lines", lambda wiped, tree: [f"{len(tree)} {wiped}"] if tree else [])
-    findings = types.SimpleNamespace(forgets="names")
+    findings = examination.Findings(forgets="names")
     plan.note_trees(
         [
             types.SimpleNamespace(unit=unit, attributes=5, directory="/images", findings=findings, wiped=6)

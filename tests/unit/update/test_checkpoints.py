@@ -10,7 +10,7 @@ import types
 import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils._blocker import Blocker
-from ansible_collections.kup.fleet.plugins.module_utils._criu import connection_lock
+from ansible_collections.kup.fleet.plugins.module_utils._criu import connection_lock, examination
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._update import checkpoints, disk_checkpoint, network_lock
 
@@ -69,7 +69,7 @@ def test_a_unit_that_cannot_be_moved_is_refused(node, record):
 )
 def test_what_is_only_lost_keeps_no_node_from_its_way_back(node, record, monkeypatch, phase, code, refused):
     blocker = Blocker(code, "", "is odd", "end it", "a.service")
-    found = types.SimpleNamespace(blockers=[blocker], sockets=[])
+    found = examination.Findings([blocker])
     monkeypatch.setattr(checkpoints.examination, "examine", lambda unit, carried, criu: found)
     record["PHASE"] = phase
     with pytest.raises(KupError, match="is odd") if refused else contextlib.nullcontext():
@@ -78,7 +78,7 @@ def test_what_is_only_lost_keeps_no_node_from_its_way_back(node, record, monkeyp
 
 def test_units_are_examined_together(node, record, monkeypatch):
     seen = []
-    found = types.SimpleNamespace(blockers=[], sockets=[], lock="nftables")
+    found = examination.Findings(lock="nftables")
     monkeypatch.setattr(checkpoints.examination, "examine", lambda unit, carried, criu: seen.append(carried) or found)
     checkpoints.create(record, "fake", 1)
     assert seen == [frozenset({"a.service", "b.service"})] * 2
@@ -87,7 +87,7 @@ def test_units_are_examined_together(node, record, monkeypatch):
 def test_criu_is_asked_for_its_version_once(node, record, monkeypatch):
     asked, told = [], []
     monkeypatch.setattr(checkpoints.seen, "version", lambda: asked.append("criu") or "4.2.1")
-    found = types.SimpleNamespace(blockers=[], sockets=[], lock="nftables")
+    found = examination.Findings(lock="nftables")
     monkeypatch.setattr(checkpoints.examination, "examine", lambda unit, carried, criu: told.append(criu) or found)
     checkpoints.create(record, "fake", 1)
     assert (asked, told) == (["criu"], ["4.2.1"] * 2)
@@ -97,7 +97,7 @@ def test_the_network_lock_holds_the_control_group_of_a_unit_that_criu_does_not_l
     texts = []
     monkeypatch.setattr(checkpoints.network_lock, "apply", texts.append)
     for each, lock in zip(created, (connection_lock.NONE, connection_lock.OWN), strict=True):
-        each.findings = types.SimpleNamespace(sockets=[], lock=lock)
+        each.findings = examination.Findings(lock=lock)
         each.unit.cgroup = f"/system.slice/{each.unit.name}"
     checkpoints.freeze(created)
     assert "a.service" in texts[0]

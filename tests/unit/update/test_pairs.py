@@ -9,6 +9,7 @@ import types
 
 import pytest
 
+from ansible_collections.kup.fleet.plugins.module_utils._criu import examination
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._system.unix_sockets import UnixSocket
 from ansible_collections.kup.fleet.plugins.module_utils._update import pairs
@@ -32,7 +33,7 @@ def checkpoint(tmp_path, name, listed="", journal=(), ends=True):
     directory.mkdir()
     if listed:
         (directory / "pairs").write_text(listed)
-    findings = types.SimpleNamespace(journal=dict(enumerate(journal)), ends=ends)
+    findings = examination.Findings(journal=dict(enumerate(journal)), ends=ends)
     return types.SimpleNamespace(unit=types.SimpleNamespace(name=name), directory=str(directory), findings=findings)
 
 

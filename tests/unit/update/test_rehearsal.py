@@ -13,6 +13,7 @@ import types
 import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils._blocker import Blocked
+from ansible_collections.kup.fleet.plugins.module_utils._criu import examination
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._update import checkpoints, fingerprint, rehearsal
 from ansible_collections.kup.fleet.plugins.module_utils._update import record as records
@@ -124,7 +125,7 @@ def test_nothing_is_left_of_the_images(stage, tmp_path):
 
 def test_units_are_examined_with_those_that_travel_with_them(stage, monkeypatch):
     seen = []
-    found = types.SimpleNamespace(blockers=[], sockets=[], lock="nftables")
+    found = examination.Findings(lock="nftables")
     monkeypatch.setattr(checkpoints.examination, "examine", lambda unit, carried, criu: seen.append(carried) or found)
     rehearsal.rehearse([A, B], 2.0)
     assert seen == [frozenset({A, B})] * 2
