@@ -138,7 +138,7 @@ def test_a_misspelled_key_is_a_complaint(units):
 
 
 def test_a_misspelled_key_in_a_drop_in_is_a_complaint(units):
-    path = units / "store.service.d/zz-kup-restored-frames.conf"
+    path = units / "store.service.d/zz-kup-restore.conf"
     path.write_text(path.read_text().replace("KillSignal=", "KillSingal="))
     assert [line for line in complaints(units) if "KillSingal" in line]
 

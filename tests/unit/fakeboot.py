@@ -49,7 +49,7 @@ images={root}/var/lib/kup/images/update/1-$1
 case $2 in
 restored | crashes)
     /usr/bin/setsid /usr/bin/sleep 1000 </dev/null >/dev/null 2>&1 &
-    echo "$! running 1 1" >"$images/tasks"
+    echo "$! run" >"{root}/var/lib/kup/boot/1/tasks-$1"
     echo $! >"{root}/run/kup/$1.pid"
     [ "$2" != crashes ] || (/usr/bin/sleep 0.5; kill -9 $!) </dev/null >/dev/null 2>&1 &
     ;;

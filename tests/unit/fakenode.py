@@ -67,6 +67,8 @@ class FakeNode:
         self.write_plan("resources", "".join(f"{unit} {self.cgroup(unit)} 50 60 100 90\n" for unit in units.split()))
         for name in ("control-groups", "apply-again"):
             self.write_plan(name)
+        for unit in units.split():
+            self.tree(unit)
         self.write_plan("notifications", "".join(f"{unit} 0\n" for unit in units.split()))
         for name, text in {
             "last-pid": "4711\n",
@@ -149,8 +151,8 @@ class FakeNode:
 
     def tree(self, unit, *processes):
         """A tree that was restored stopped: tuples of process and whether it was stopped before the checkpoint, too."""
-        lines = [f"{process.pid} {'stopped' if stopped else 'running'} 1 1\n" for process, stopped in processes]
-        self.write(f"var/lib/kup/images/update/1-{unit}/tasks", "".join(lines))
+        lines = [f"{process.pid} {'stopped' if stopped else 'run'}\n" for process, stopped in processes]
+        self.write_plan(f"tasks-{unit}", "".join(lines))
 
     def fake(self, command, body=":"):
         """Replace a command (or a program, by its path in the root) by one that notes its call and runs ``body``."""

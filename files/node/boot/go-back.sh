@@ -4,10 +4,10 @@
 
 # shellcheck disable=SC2154  # variables of lib/record.sh and lib/frames.sh
 
-# data_left: print which memory the checkpoint gives the applications back. Without frames, a unit that was restored has run meanwhile;
-# with frames, none runs before all can.
+# data_left: print which memory the checkpoint gives the applications back: all that they ever had, unless they have run meanwhile. None does
+# before all are whole (let-go.sh).
 data_left() {
-	if [ ! -e "$plan/frames" ] && ls "$run"/*.restored >/dev/null 2>&1; then
+	if [ ! -e "$plan/frames" ] && [ -L "$run/open" ]; then
 		echo checkpoint
 	else
 		echo running

@@ -12,19 +12,19 @@ resume_trees() {
 	done
 }
 
-# run_frames: from here on the applications change their frames: no other kernel can take them, and nothing may fail any more
-run_frames() {
+# give_frames: from here on the applications change their frames: no other kernel can take them, and nothing may fail any more
+give_frames() {
 	set +e
 	# A module that does not know `seal` is older than crash kernels; the crash kernel must then not take the frames.
 	"$lib/paged" seal >/dev/null || kexec --load-panic --unload
-	resume_trees
 }
 
 # let_go UNIT: called for the last unit, which is UNIT, or for none. Two units may be the last at the same time; one of them goes on.
 let_go() {
 	[ ! -e "$plan/frames" ] || decide go-on || return 1
 	ln -s now "$run/open" 2>/dev/null || return 0
-	[ ! -e "$plan/frames" ] || run_frames
+	[ ! -e "$plan/frames" ] || give_frames
+	resume_trees
 	event restore-end
 	open_network
 	event open

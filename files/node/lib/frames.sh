@@ -34,11 +34,3 @@ attach_frames() {
 	frame_table
 	[ -e /dev/kup_ppp ] || insmod "$state/kernels/$running/kup_ppp.ko" "table=$TABLE"
 }
-
-# signal_tree SIGNAL UNIT: signal the processes of a tree that was restored stopped. CONT leaves out those that were stopped before
-# the checkpoint.
-signal_tree() {
-	while read -r pid task_state _; do
-		[ "$1$task_state" = CONTstopped ] || kill "-$1" "$pid" 2>/dev/null || :
-	done <"$IMAGES/$ID/$CHECKPOINT-$2/tasks"
-}

@@ -98,7 +98,7 @@ def dump_command(pid, directory, findings, program):
 
 
 def restore_command(directory, findings, pidfile, keeps_connections, own_mounts):
-    """Command line that brings the tree back, as a detached child, in the control group it is started in.
+    """Command line that brings the tree back, as a detached child that is stopped, in the control group it is started in.
 
     :param keeps_connections: TCP connections live on; else they are closed.
     :param own_mounts: the unit has a mount namespace of its own, and the command is run in the one that the next boot makes for it.
@@ -111,7 +111,8 @@ def restore_command(directory, findings, pidfile, keeps_connections, own_mounts)
         directory, pidfile = program.from_inside(directory), program.from_inside(pidfile)
     command = [*sessions.restored_in(findings.session, own_mounts), *command]
     command += ["--images-dir", directory, "--log-file", "restore.log", "-v2"]
-    command += ["--restore-detached", "--pidfile", pidfile, "--manage-cgroups=ignore"]
+    # Nothing may run before all units are whole: files/node/boot/let-go.sh lets them go on.
+    command += ["--restore-detached", "--leave-stopped", "--pidfile", pidfile, "--manage-cgroups=ignore"]
     command += ["--tcp-established" if keeps_connections else "--tcp-close"]
     if findings.segments:
         command += segments.JOIN

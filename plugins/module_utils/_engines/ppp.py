@@ -182,15 +182,13 @@ class PppCheckpoint(PageServerCheckpoint):
 
     @property
     def restored_templates(self):
-        return ["restored-frames.conf", *(["restored-devices.conf"] if self.unit.device_policy else [])]
+        return ["restored-devices.conf"] if self.unit.device_policy else []
 
     def statistics(self):
         return {**self._recorded, "table": self.table}
 
     def restore_command(self, pidfile):
-        # Nothing may run before its memory is back: files/node/boot/restore-unit lets it go on.
-        words = ["--leave-stopped", *([ON_DEMAND] if self._is_lazy else [])]
-        return [*super().restore_command(pidfile), *words]
+        return [*super().restore_command(pidfile), *([ON_DEMAND] if self._is_lazy else [])]
 
     def services(self):
         return self.server_unit(["--frames"], needed=kmod.DEVICE) if self._is_lazy else {}

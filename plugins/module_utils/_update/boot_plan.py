@@ -26,6 +26,7 @@
     boot/N/notifications  for each unit its name, microseconds of its watchdog (0: none), and its status text
     boot/N/systemd/   files of units that end with this boot, such as those of systemd-run, laid out as in /run/systemd
     boot/N/private-UNIT/      the files that only the unit sees (`_environment.private_files`)
+    boot/N/tasks-UNIT         which of the unit's processes were stopped before the freeze (`_environment.stopped`)
     boot/N/attributes-UNIT    what the unit's processes set of themselves after the restore (`_environment.attributes`)
     boot/N/ended-UNIT the unit was started anew on probation (`watch`)
     boot/N/pairs/     unix connections between units, as the fingerprint program has taken them, and the names of these `units` (`pairs`)
@@ -59,6 +60,7 @@ from .._environment import (
     packet_filter,
     run_files,
     security_profiles,
+    stopped,
     sysctls,
 )
 from .._environment import checks as environment_checks
@@ -138,6 +140,7 @@ class Plan:
             self._put(name, text)
         for each in checkpoints:
             name = each.unit.name
+            self._put(f"tasks-{name}", "".join(f"{line}\n" for line in stopped.lines(trees[name], each.directory)))
             forgets = each.findings.forgets
             lines = attributes.lines(each.attributes, trees[name], each.unit.main_pid, each.directory, forgets)
             if each.wiped is not None:

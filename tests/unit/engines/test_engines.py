@@ -335,12 +335,12 @@ def test_what_went_out_again_is_noticed_right_before_the_freeze(unit, tmp_path, 
         checkpoint("ppp", unit, tmp_path).before_freeze()
 
 
-def test_restored_processes_do_not_run_before_they_have_their_memory(unit, tmp_path, monkeypatch):
+def test_memory_that_comes_later_is_asked_for_by_the_restore(unit, tmp_path, monkeypatch):
     monkeypatch.setattr(dump_checkpoint.command, "restore_command", lambda *arguments: ["criu", "restore"])
     monkeypatch.setattr(ppp.command, "check", lambda feature: None)
-    assert checkpoint("ppp", unit, tmp_path).restore_command("pid")[2:] == ["--leave-stopped"]
+    assert checkpoint("ppp", unit, tmp_path).restore_command("pid")[2:] == []
     lazy = checkpoint("ppp", unit, tmp_path, PPP_BIND="lazy")
-    assert lazy.restore_command("pid")[2:] == ["--leave-stopped", page_server.ON_DEMAND]
+    assert lazy.restore_command("pid")[2:] == [page_server.ON_DEMAND]
     assert checkpoint("foam", unit, tmp_path).restore_command("pid")[2:] == [page_server.ON_DEMAND]
     assert checkpoint("criu", unit, tmp_path).restore_command("pid") == ["criu", "restore"]
 

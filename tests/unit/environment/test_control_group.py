@@ -46,19 +46,16 @@ def test_settings_that_are_none_or_plain_attributes(setting):
 
 
 def test_every_limit_that_a_restore_replaces_comes_back():
-    """Each resource setting of the restore's drop-ins is an attribute that is written again, or one that systemd applies again."""
+    """Each resource setting of the restore's drop-in is an attribute that is written again, or one that systemd applies again."""
     written = {"TasksMax": "pids.max", "CPUQuota": "cpu.max"}
     elsewhere = {"CPUWeight", "IOWeight", "MemoryMax", "MemoryHigh"}  # the boot plan's file `resources`
     of_processes = ("CPUScheduling", "CPUAffinity", "IOScheduling")  # CRIU gives each thread its own back
-    replaced = set()
-    for name in ("restored.conf.in", "restored-frames.conf.in"):
-        lines = (TEMPLATES / name).read_text().splitlines()
-        replaced |= {
-            line.partition("=")[0]
-            for line in lines
-            if line.startswith(("TasksMax", "CPU", "IO", "Memory", "Device", "SocketBind"))
-            and not line.startswith(of_processes)
-        }
+    replaced = {
+        line.partition("=")[0]
+        for line in (TEMPLATES / "restored.conf.in").read_text().splitlines()
+        if line.startswith(("TasksMax", "CPU", "IO", "Memory", "Device", "SocketBind"))
+        and not line.startswith(of_processes)
+    }
     assert {"TasksMax", "CPUQuota", "DevicePolicy", "IOReadBandwidthMax"} <= replaced
     for setting in replaced - elsewhere:
         assert written.get(setting) in control_group._ATTRIBUTES or control_group.is_applied_by_systemd(f"{setting}=1")

@@ -1,10 +1,11 @@
 """CRIU's image of a thread: the death signal is found and cleared, and broken bytes are refused."""
 
 import struct
+import types
 
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils._environment import attributes, core_image
+from ansible_collections.kup.fleet.plugins.module_utils._environment import attributes, core_image, stopped
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 
 MAGICS = struct.pack("<II", 0x54564319, 0x55053847)
@@ -24,13 +25,17 @@ def field(number, value):
     return varint(number << 3 | 2) + varint(len(value)) + value
 
 
-def image(signal=None, comm=b"sig\x40\x0f"):
+def image(signal=None, comm=b"sig\x40\x0f", state=1):
     """core_entry: mtype, thread_info, tc, ids, thread_core (images/core.proto)."""
     thread = field(1, 0) + field(2, 24) + field(5, 0) + field(6, 1 << 40) + field(7, field(1, 1) + field(2, 2))
     thread += b"" if signal is None else field(8, signal)
     thread += field(13, comm) + b"\x71" + b"\xff" * 8  # blk_sigset_extended is no such type, but may be one
     message = (
-        field(1, 1) + field(2, field(1, 1 << 50)) + field(3, field(8, 15)) + field(4, b"\x08\x01") + field(5, thread)
+        field(1, 1)
+        + field(2, field(1, 1 << 50))
+        + field(3, field(1, state) + field(8, 15))
+        + field(4, b"\x08\x01")
+        + field(5, thread)
     )
     return MAGICS + struct.pack("<I", len(message)) + message
 
@@ -91,3 +96,13 @@ def test_a_broken_message_is_refused(message):
 def test_another_image_is_refused():
     with pytest.raises(KupError):
         core_image.CoreImage(b"\0" * 8 + image(15)[8:])
+
+
+def test_who_was_stopped_before_the_freeze(tmp_path):
+    for pid, state in ((7, 1), (8, 3), (10, 1)):
+        (tmp_path / f"core-{pid}.img").write_bytes(image(state=state))
+    tree = [types.SimpleNamespace(pid=pid) for pid in (7, 8, 9, 10)]
+    assert list(stopped.lines(tree, tmp_path)) == ["7 run", "8 stopped", "10 run"]
+    (tmp_path / "core-8.img").write_bytes(b"")
+    with pytest.raises(KupError, match="not as CRIU writes it"):
+        list(stopped.lines(tree, tmp_path))

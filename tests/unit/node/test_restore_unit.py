@@ -105,6 +105,19 @@ def test_a_unit_that_starts_fresh_is_not_waited_for(node):
     assert made.called("nft") == ["nft delete table inet kup"]
 
 
+def test_no_tree_runs_before_all_are_whole(node, stopped, runs):
+    made = restorable(node, units=TWO)
+    trees = {unit: (stopped(), stopped()) for unit in TWO.split()}
+    for unit, (first, second) in trees.items():
+        made.tree(unit, (first, False), (second, True))
+    made.run("boot/restore-unit", UNIT, "criu")
+    assert not runs(trees[UNIT][0])
+    made.run("boot/restore-unit", OTHER, "criu")
+    for first, second in trees.values():
+        assert runs(first)
+        assert not runs(second)  # the application had stopped it
+
+
 def test_an_older_boot_s_errors_are_forgotten(node):
     made = restorable(node)
     made.write(f"var/lib/kup/images/update/1-{UNIT}/restore.log", "(1) Error (a.c:1): of the new kernel\n")

@@ -98,7 +98,6 @@ def test_all_files_of_a_plan(write):
             for name in ("kup-early", "kup-restore-done", "cache", "store")
         ),
         *(f"restore/{name}.service.d/zz-kup-restore.conf" for name in ("cache", "store")),
-        "restore/store.service.d/zz-kup-restored-frames.conf",
         "restore/store.service.d/zz-kup-restored-view.conf",
         "restore/store.service.d/zz-kup-restored-devices.conf",
         "restore/kup-crash.service.d/restoring.conf",
@@ -142,6 +141,7 @@ def test_files_and_attributes_of_all_trees(monkeypatch, tmp_path):
     places = {"a.service": [Place("/tmp"), Place("/var/tmp", "/var/tmp/x/tmp")], "b.service": []}
     monkeypatch.setattr(boot_plan.private_places, "of", lambda unit: places[unit.name])
     monkeypatch.setattr(boot_plan.fork_wiping, "lines", lambda wiped, tree: [f"{len(tree)} {wiped}"] if tree else [])
+    monkeypatch.setattr(boot_plan.stopped, "lines", lambda tree, images: [f"{one.pid} {images}" for one in tree])
     findings = examination.Findings(forgets="names")
     plan.note_trees(
         [
@@ -151,7 +151,8 @@ def test_files_and_attributes_of_all_trees(monkeypatch, tmp_path):
     )
     words = ["--unit", "a.service", "--bound", "/var/tmp", "/var/tmp/x/tmp", "4", "7", "--unit", "b.service"]
     assert commands == [["/usr/local/lib/kup/environment", "note-files", str(tmp_path), *words]]
-    assert files(tmp_path) == {"attributes-a.service", "ipc-b.service"}
+    assert files(tmp_path) == {"attributes-a.service", "ipc-b.service", "tasks-a.service", "tasks-b.service"}
+    assert (tmp_path / "tasks-a.service").read_text() == "4 /images\n7 /images\n"
     assert (tmp_path / "ipc-b.service").read_bytes() == b"objects\n"
     assert (tmp_path / "attributes-a.service").read_text() == "4 /images 5 names\n2 6\n"
 
@@ -317,7 +318,7 @@ def test_drop_ins_that_systemd_reads_before_those_of_a_plan_cannot_be_hidden(wri
     assert hidden(write(drop_ins=[f"{folder}/cache.service.d/50-CPUWeight.conf"])) == []
 
 
-@pytest.mark.parametrize("name", ["kup-ahead.conf", "zz-kup-restore.conf", "zz-kup-restored-frames.conf"])
+@pytest.mark.parametrize("name", ["kup-ahead.conf", "zz-kup-restore.conf"])
 def test_drop_ins_of_an_update_are_not_hidden(write, name):
     plan = write(drop_ins=[f"/run/systemd/generator.early/cache.service.d/{name}"])
     assert hidden(plan) == []
