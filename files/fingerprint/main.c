@@ -9,12 +9,13 @@
 #include "backoff/revert.h"
 #include "base/processes.h"
 #include "base/lines.h"
+#include "descriptors/descriptors.h"
 #include "pairs/keeper.h"
 #include "pairs/take.h"
 #include "put_right.h"
 #include "sockets/record.h"
 #include "tasks/attributes.h"
-#include "tasks/credentials.h"
+#include "tasks/threads.h"
 
 static const char usage[] =
 	"Usage:\n"
@@ -39,7 +40,8 @@ static int record(char **pids, size_t count)
 	for (size_t i = 0; i < count && !result; i++) {
 		if (parse_number(pids[i], INT_MAX, &pid) || !pid)
 			result = fail("'%s' is no process id.", pids[i]);
-		else if (credentials_record(stdout, (pid_t)pid) || sockets_record(&sockets, (pid_t)pid))
+		else if (threads_record(stdout, (pid_t)pid) || descriptors_record(stdout, (pid_t)pid) ||
+			 sockets_record(&sockets, (pid_t)pid))
 			result = -1;
 	}
 	sockets_record_end(&sockets);

@@ -6,12 +6,13 @@
 
 #include "base/processes.h"
 #include "base/lines.h"
+#include "descriptors/descriptors.h"
 #include "sockets/put_right.h"
-#include "tasks/credentials.h"
+#include "tasks/threads.h"
 
 struct fingerprint {
 	struct sockets_found sockets;
-	struct credentials_found credentials;
+	struct facts threads, descriptors;
 };
 
 /* The first reader that knows the line takes it. */
@@ -20,7 +21,9 @@ static int read_line(struct words *words, void *context)
 	struct fingerprint *found = context;
 	int result = sockets_take(&found->sockets, words);
 
-	return result > 0 ? credentials_take(&found->credentials, words) : result;
+	if (result > 0)
+		result = threads_take(&found->threads, words);
+	return result > 0 ? descriptors_take(&found->descriptors, words) : result;
 }
 
 struct fingerprint *fingerprint_parse(char *text, size_t size, const char *name)
@@ -36,7 +39,7 @@ struct fingerprint *fingerprint_parse(char *text, size_t size, const char *name)
 
 size_t fingerprint_put_right(const struct fingerprint *found)
 {
-	return sockets_put_right(&found->sockets) + credentials_compare(&found->credentials);
+	return sockets_put_right(&found->sockets) + descriptors_put_right(&found->descriptors) + threads_compare(&found->threads);
 }
 
 const struct sockets_found *fingerprint_sockets(const struct fingerprint *found)
@@ -47,6 +50,7 @@ const struct sockets_found *fingerprint_sockets(const struct fingerprint *found)
 void fingerprint_free(struct fingerprint *found)
 {
 	sockets_free(&found->sockets);
-	credentials_free(&found->credentials);
+	facts_free(&found->threads);
+	facts_free(&found->descriptors);
 	free(found);
 }

@@ -449,7 +449,7 @@ class Sockets(unittest.TestCase):
     def test_a_process_that_has_ended_has_none(self):
         with subprocess.Popen(["true"]) as child:
             child.wait()
-        self.assertEqual(run("record", str(child.pid)).stdout, "kup-fingerprint 1\n")
+        self.assertEqual(run("record", str(child.pid)).stdout, "kup-fingerprint 2\n")
 
     def test_a_damaged_record_changes_nothing(self):
         one = self.make(socket.AF_INET, socket.SOCK_DGRAM)
@@ -464,15 +464,16 @@ class Sockets(unittest.TestCase):
             said + "options 0 SO_MARK=1\n",
             said.replace(" SO_MARK", "  SO_MARK"),
             said + "socket 1 2 3 4 5 x x 9\n",
-            said + "task 0 1 0 -\n",
-            said + "task 1 0 0 -\n",
-            said + "task 1 1 2 -\n",
-            said + "task 1 1 0\n",
-            said + "task 1 1 0 - -\n",
-            said + "task 1 1 0 4,\n",
-            said + "task 1 1 0 4,,5\n",
-            said + "task 1 1 0 4;5\n",
-            said + "task 1 1 0 12345678901\n",
+            said + "thread 0 1 a=b\n",
+            said + "thread 1 -1 a=b\n",
+            said + "thread 1 1\n",
+            said + "thread 1 1 a=\n",
+            said + "thread 1 1 =b\n",
+            said + "thread 1 1 a\n",
+            said + "thread 1 1 a=b c\n",
+            said + "thread 1 1 a=\x01\n",
+            said + "descriptor 1 a=b\n",
+            said + "descriptor 1 x a=b\n",
             said + "name 1 2 x2f x6e\n",
             said + "name 1 2 x2f x2e2e x6e\n",
             said + "name 1 2 x2f x612f62 x6e\n",

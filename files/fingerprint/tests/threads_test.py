@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Groups, capabilities and NoNewPrivs of threads that are not what they were: credentials_test.py PROGRAM
+"""Threads that are not what they were, by what the kernel tells of them: threads_test.py PROGRAM
 
 A restore is played: the process changes between record and comparison, or the record is changed.
 """
 
 import os
-import re
+import resource
 import signal
 import subprocess
 import sys
@@ -36,6 +36,8 @@ def work():
                 sets = struct.pack("6I", effective, permitted, inheritable | 1 << int(words[2]), *rest)
                 libc.syscall(126, header, sets)
             done.put(libc.prctl(47, int(words[1]), int(words[2]), 0, 0))
+        elif words[0] == "timer":
+            done.put(libc.syscall(222, 1, None, ctypes.byref(ctypes.c_int())))
         else:
             done.put(libc.prctl(38, 1, 0, 0, 0))
 
@@ -49,10 +51,9 @@ orders.put([])
 """
 
 
-# The sets of this process, which its children have as well.
-def capabilities():
-    with open("/proc/self/status", encoding="ascii") as status:
-        return ",".join(re.findall(r"^Cap\w+:\t(\w+)$", status.read(), re.MULTILINE))
+def facts(line):
+    """The facts of a line, as a dict."""
+    return dict(word.split("=", 1) for word in line.split() if "=" in word)
 
 
 def run(*words):
@@ -85,7 +86,7 @@ class Credentials(unittest.TestCase):
         done = run("record", str(self.pid))
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.write(done.stdout)
-        return [line for line in done.stdout.splitlines() if line.startswith("task ")]
+        return [line for line in done.stdout.splitlines() if line.startswith("thread ")]
 
     def write(self, text):
         with open(self.path, "w", encoding="ascii") as stream:
@@ -100,23 +101,19 @@ class Credentials(unittest.TestCase):
     def test_every_thread_has_its_own(self):
         self.assertEqual(self.order("privileges"), "0")
         self.assertEqual(self.order("groups"), "0")
-        lines = self.record()
-        self.assertEqual(
-            sorted(lines),
-            sorted(
-                [
-                    f"task {self.pid} {self.pid} 0 4,24 {capabilities()}",
-                    f"task {self.pid} {self.thread} 1 - {capabilities()}",
-                ]
-            ),
-        )
+        found = {line.split()[2]: facts(line) for line in self.record()}
+        first, other = found[str(self.pid)], found[str(self.thread)]
+        self.assertEqual([(each["NoNewPrivs"], each["Groups"]) for each in (first, other)], [("0", "4,24"), ("1", "-")])
+        # Of the process as a whole the first thread tells.
+        self.assertEqual(first["session"], str(os.getsid(0)))
+        self.assertNotIn("session", other)
         self.assertEqual(self.compare(), [])
 
     def test_other_groups_are_told(self):
         self.record()
         for order, now in (("groups 4", "4"), ("groups", "-"), ("groups 24 5 4", "4,5,24")):
             self.assertEqual(self.order(order), "0")
-            self.assertEqual(self.compare(), [f"{self.where}: its supplementary groups are {now}, were 4,24"])
+            self.assertEqual(self.compare(), [f"{self.where}: Groups is {now}, was 4,24"])
         self.assertEqual(self.order("groups 24 4"), "0")
         self.assertEqual(self.compare(), [])
 
@@ -124,9 +121,8 @@ class Credentials(unittest.TestCase):
         lines = self.record()
         self.order("privileges")
         self.assertEqual(self.compare(), [f"{self.where}: NoNewPrivs is 1, was 0"])
-        first = f"task {self.pid} {self.pid} 0"
-        text = "\n".join(["kup-fingerprint 1", *lines, ""])
-        self.write(text.replace(first, first[:-1] + "1"))
+        text = "\n".join(["kup-fingerprint 2", *lines, ""])
+        self.write(text.replace("NoNewPrivs=0", "NoNewPrivs=1"))
         self.assertIn(f"process {self.pid} thread {self.pid}: NoNewPrivs is 0, was 1", self.compare())
 
     def test_an_ambient_capability_that_was_lost_is_told_and_can_be_set(self):
@@ -134,8 +130,7 @@ class Credentials(unittest.TestCase):
         self.record()
         self.assertEqual(self.compare(), [])
         self.assertEqual(self.order("ambient 3 14"), "0")
-        (found,) = self.compare()
-        self.assertRegex(found, f"^{self.where}: its capabilities .* are .*,0{{16}}, were .*,0000000000004000$")
+        self.assertEqual(self.compare(), [f"{self.where}: CapAmb is {0:016x}, was 0000000000004000"])
         with tempfile.NamedTemporaryFile("w") as lines:
             lines.write(f"{self.thread} ambient 14\n")
             lines.flush()
@@ -146,25 +141,66 @@ class Credentials(unittest.TestCase):
     def test_many_groups_are_one_word(self):
         numbers = range(1, 60001)
         self.assertEqual(self.order(f"groups {' '.join(map(str, numbers))}"), "0")
-        self.assertIn(f"task {self.pid} {self.thread} 0 {','.join(map(str, numbers))} {capabilities()}", self.record())
+        groups = [facts(line)["Groups"] for line in self.record() if line.split()[2] == str(self.thread)]
+        self.assertEqual(groups, [",".join(map(str, numbers))])
         self.assertEqual(self.compare(), [])
 
     def test_a_thread_that_has_ended_is_missed_where_the_process_has_not_run(self):
-        line = f"task {self.pid} {self.thread} 0 4,24 {capabilities()}"
-        self.assertIn(line, self.record())
-        gone = line.replace(f" {self.thread} ", f" {2**22} ")  # above the highest number
-        self.write(f"kup-fingerprint 1\n{gone}\n")
+        self.assertEqual([line.split()[2] for line in self.record()], [str(self.pid), str(self.thread)])
+        # Above the highest number
+        self.write(f"kup-fingerprint 2\nthread {self.pid} {2**22} Groups=4,24\n")
         self.assertEqual(self.compare(), [])
+        self.stop()
+        self.assertEqual(self.compare(), [f"process {self.pid} thread {2**22}: it is not there"])
+
+    def stop(self):
         self.target.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, self.pid, os.WSTOPPED)
-        self.assertEqual(self.compare(), [f"process {self.pid} thread {2**22}: it is not there"])
-        self.target.send_signal(signal.SIGCONT)
+        self.addCleanup(self.target.send_signal, signal.SIGCONT)
+
+    def test_all_that_can_be_observed_is_compared(self):
+        """Each fact of a process that stands still is told if it was another one."""
+        self.stop()
+        lines = self.record()
+        for line in lines:
+            for name in facts(line):
+                word = next(word for word in line.split() if word.startswith(f"{name}="))
+                # Of signals that wait some may have come, and none may be gone.
+                other = f"{name}={'f' * 16}"
+                self.write(f"kup-fingerprint 2\n{line.replace(word, other)}\n")
+                (found,) = self.compare()
+                self.assertTrue(found.endswith(f": {name} is {facts(line)[name]}, was {'f' * 16}"), found)
+        text = "\n".join(["kup-fingerprint 2", *lines, ""])
+        self.write(text)
+        os.kill(self.pid, signal.SIGUSR1)
+        self.assertEqual(self.compare(), [])
+
+    def test_limits_and_timers_of_the_process(self):
+        self.assertEqual(self.order("timer"), "0")
+        self.stop()
+        (first,) = [facts(line) for line in self.record() if line.split()[2] == str(self.pid)]
+        self.assertEqual(first["timers"], f"ID:,0,signal:,14/0000000000000000,notify:,signal/pid.{self.pid},ClockID:,1")
+        before = resource.prlimit(self.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(self.pid, resource.RLIMIT_NOFILE, (7, before[1]))
+        self.assertEqual(
+            self.compare(),
+            [f"process {self.pid} thread {self.pid}: RLIMIT_NOFILE is 7:{before[1]}, was {before[0]}:{before[1]}"],
+        )
+        resource.prlimit(self.pid, resource.RLIMIT_NOFILE, before)
+
+    def test_one_that_runs_may_have_changed_what_moves(self):
+        lines = self.record()
+        text = "\n".join(["kup-fingerprint 2", *lines, ""])
+        self.write(text.replace("Umask=", "Umask=7").replace("SigBlk=0", "SigBlk=f"))
+        self.assertEqual(self.compare(), [])
+        self.stop()
+        self.assertEqual(len(self.compare()), 4)
 
     def test_one_that_nobody_has_waited_for_is_not_recorded(self):
         with subprocess.Popen(["true"]) as child:
             os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-            self.assertEqual(run("record", str(child.pid)).stdout, "kup-fingerprint 1\n")
-            self.write(f"kup-fingerprint 1\ntask {child.pid} {child.pid} 0 4 {capabilities()}\n")
+            self.assertEqual(run("record", str(child.pid)).stdout, "kup-fingerprint 2\n")
+            self.write(f"kup-fingerprint 2\nthread {child.pid} {child.pid} Groups=4\n")
             self.assertEqual(self.compare(), [])
 
 

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "tasks/threads.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "tasks/whole.h"
+
+#define STATE "State:\t"
+
+/*
+ * Left out of status are counters and sizes, processors and memory nodes (`affinity`, attributes.h), mitigations of the processor, which the
+ * next kernel may have others of, and what the images must have for the restore to succeed: ids of processes and namespaces.
+ */
+static const struct fact_type types[] = {
+	{ "Umask", FACT_MOVES },
+	{ "Uid", FACT_MOVES },
+	{ "Gid", FACT_MOVES },
+	{ "Groups", FACT_STAYS },
+	/* A signal that has come meanwhile waits as well, such as that of a timer. */
+	{ "SigPnd", FACT_GROWS },
+	{ "ShdPnd", FACT_GROWS },
+	{ "SigBlk", FACT_MOVES },
+	{ "SigIgn", FACT_MOVES },
+	{ "SigCgt", FACT_MOVES },
+	{ "CapInh", FACT_STAYS },
+	{ "CapPrm", FACT_STAYS },
+	{ "CapEff", FACT_STAYS },
+	{ "CapBnd", FACT_STAYS },
+	{ "CapAmb", FACT_STAYS },
+	{ "NoNewPrivs", FACT_STAYS },
+	{ "Seccomp", FACT_STAYS },
+	{ "Seccomp_filters", FACT_STAYS },
+	/* Of other sources. */
+	{ "scheduling", FACT_STAYS },
+	{ "session", FACT_STAYS },
+	{ "process-group", FACT_STAYS },
+	{ "oom_score_adj", FACT_STAYS },
+};
+static const struct fact_types all = { types, sizeof(types) / sizeof(*types) };
+/* So many are in status. */
+enum { IN_STATUS = 17 };
+
+/* struct sched_attr in its first size, which all kernels know. */
+struct scheduling {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime, deadline, period;
+};
+
+/* Policy, flags, nice value and real-time priority. Of the flags only those that sched(7) has for the thread itself. */
+static void write_scheduling(FILE *file, pid_t thread)
+{
+	struct scheduling found = { 0 };
+
+	if (!syscall(SYS_sched_getattr, thread, &found, sizeof(found), 0))
+		fprintf(file, " scheduling=%u,%u,%d,%u", found.policy, (unsigned)found.flags & 7, found.nice, found.priority);
+}
+
+static bool is_known(const char *line, size_t length)
+{
+	for (size_t i = 0; i < IN_STATUS; i++)
+		if (!strncmp(types[i].name, line, length) && !types[i].name[length])
+			return true;
+	return false;
+}
+
+/* Writes the facts of a thread. 1: it has ended; -1 after saying why it cannot be read. */
+static int write_facts(FILE *file, pid_t process, pid_t thread)
+{
+	char path[64], *line = NULL;
+	bool has_ended = false;
+	size_t room = 0, count = 0;
+	FILE *status;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", process, thread);
+	status = fopen(path, "re");
+	if (!status)
+		return errno == ENOENT || errno == ESRCH ? 1 : fail_errno("%s cannot be read", path);
+	while (getline(&line, &room, status) > 0) {
+		char *colon = strchr(line, ':');
+
+		if (!strncmp(line, STATE, strlen(STATE)))
+			has_ended = strchr("ZX", line[strlen(STATE)]);
+		if (!colon || !is_known(line, (size_t)(colon - line)))
+			continue;
+		*colon = '\0';
+		fact_write(file, line, colon + 1);
+		count++;
+	}
+	has_ended |= ferror(status) != 0; /* while it was read */
+	free(line);
+	fclose(status);
+	if (has_ended)
+		return 1;
+	if (count != IN_STATUS)
+		return fail("%s tells %zu of the %d things that are compared.", path, count, IN_STATUS);
+	write_scheduling(file, thread);
+	if (thread == process)
+		whole_write(file, process);
+	return 0;
+}
+
+/* The facts of a thread as text, to be freed. NULL, with `*code` as that of write_facts(). */
+static char *facts_of(pid_t process, pid_t thread, int *code)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *memory = open_memstream(&text, &size);
+
+	if (!memory) {
+		*code = fail("There is no memory for the fingerprint.");
+		return NULL;
+	}
+	*code = write_facts(memory, process, thread);
+	if (fclose(memory) && !*code)
+		*code = fail("There is no memory for the fingerprint.");
+	if (!*code)
+		return text;
+	free(text);
+	return NULL;
+}
+
+static int record_thread(FILE *file, pid_t process, pid_t thread)
+{
+	int code;
+	CLEANUP_FREE char *text = facts_of(process, thread, &code);
+
+	if (!text)
+		return code < 0 ? -1 : 0;
+	fprintf(file, "thread %d %d%s\n", process, thread, text);
+	return 0;
+}
+
+int threads_record(FILE *file, pid_t process)
+{
+	struct dirent *entry;
+	uint64_t thread;
+	char path[64];
+	int result = 0;
+	DIR *directory;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", process);
+	directory = opendir(path);
+	if (!directory)
+		return errno == ENOENT || errno == ESRCH ? 0 : fail_errno("%s cannot be read", path);
+	while (!result && (entry = readdir(directory)))
+		if (!parse_number(entry->d_name, INT_MAX, &thread))
+			result = record_thread(file, process, (pid_t)thread);
+	closedir(directory);
+	return result;
+}
+
+int threads_take(struct facts *facts, struct words *words)
+{
+	return facts_take(facts, words, "thread", true);
+}
+
+static size_t compare(const struct facts_line *line)
+{
+	bool still = stands_still(line->process);
+	char where[64];
+	int code;
+	CLEANUP_FREE char *now = facts_of(line->process, line->number, &code);
+
+	snprintf(where, sizeof(where), "process %d thread %d", line->process, line->number);
+	if (now)
+		return facts_compare(line, now, &all, still, where);
+	/* A process that runs may have ended it. */
+	if (!still)
+		return 0;
+	printf("%s: it is not there\n", where);
+	return 1;
+}
+
+size_t threads_compare(const struct facts *facts)
+{
+	size_t differences = 0;
+
+	for (size_t i = 0; i < facts->count; i++)
+		differences += compare(&facts->list[i]);
+	return differences;
+}
