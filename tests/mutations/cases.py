@@ -569,7 +569,7 @@ CASES = (
         'ln -sfn "$1" "$run/decision"',
     ),
     Mutation(
-        "files/node/lib/frames.sh",
+        "files/node/lib/trees.sh",
         "processes that the application had stopped run on",
         '[ "$1$task_state" = CONTstopped ] ||',
         "",

@@ -6,6 +6,7 @@ A restore is played: somebody changes a descriptor of a process that stands stil
 
 import ctypes
 import fcntl
+import json
 import os
 import signal
 import subprocess
@@ -18,7 +19,7 @@ NUMBER_OF_PIDFD_GETFD = 438
 LIBC = ctypes.CDLL(None, use_errno=True)
 # Opens one of each kind, tells its number, and waits.
 TARGET = """
-import ctypes, fcntl, os, select, socket, struct, sys
+import ctypes, fcntl, json, os, select, socket, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
 file = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT | os.O_APPEND)
 fcntl.flock(file, fcntl.LOCK_EX)
@@ -36,7 +37,7 @@ numbers = {
     "file": file, "socket": one.fileno(), "other": other.fileno(), "eventpoll": epoll.fileno(), "timerfd": timer, "inotify": watch,
     "eventfd": libc.eventfd(3, 1), "signalfd": libc.signalfd(-1, struct.pack("16Q", 1 << 9, *15 * [0]), 0), "pipe": os.pipe()[0],
 }
-print(repr(numbers), flush=True)
+print(json.dumps(numbers), flush=True)
 sys.stdin.read()
 """
 
@@ -63,7 +64,7 @@ class Descriptors(unittest.TestCase):
         )
         self.addCleanup(self.target.communicate)
         self.pid = self.target.pid
-        self.numbers = eval(self.target.stdout.readline())  # noqa: S307
+        self.numbers = json.loads(self.target.stdout.readline())
         self.target.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, self.pid, os.WSTOPPED)
         self.addCleanup(self.target.send_signal, signal.SIGCONT)
@@ -108,7 +109,7 @@ class Descriptors(unittest.TestCase):
         self.assertEqual(found["file"]["lock"], "FLOCK,ADVISORY,WRITE,0,EOF;POSIX,ADVISORY,READ,5,14")
         self.assertEqual(found["file"]["pos"], "10")
         parts = found["eventpoll"]["tfd"].split(";")
-        self.assertTrue(all(part.startswith(begin) for part, begin in zip(parts, watched)), parts)
+        self.assertTrue(all(part.startswith(begin) for part, begin in zip(parts, watched, strict=True)), parts)
         self.assertEqual((found["eventfd"]["eventfd-count"], found["timerfd"]["it_interval"]), ("3", "(5,,0)"))
         self.assertEqual(found["inotify"]["inotify"], "wd:1,mask:100,ignored_mask:0")
         self.assertEqual(found["signalfd"]["sigmask"], f"{1 << 9:016x}")
