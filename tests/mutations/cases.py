@@ -1230,7 +1230,7 @@ CASES = (
     ),
     Mutation(
         "files/fingerprint/descriptors/descriptors.c",
-        "a socket that blocks is left so",
+        "a pipe that blocks is left so",
         "return copy >= 0 && !fcntl(copy, F_SETFL, (int)then);",
         "return false;",
     ),

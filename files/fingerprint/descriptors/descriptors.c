@@ -61,8 +61,10 @@ int descriptors_record(FILE *file, pid_t process)
 	}
 	while (!result && (entry = readdir(directory))) {
 		int code = 0;
-		CLEANUP_FREE char *text = parse_number(entry->d_name, INT_MAX, &number) ? NULL : facts_of(&told, entry->d_name, &code);
+		CLEANUP_FREE char *text = NULL;
 
+		if (!parse_number(entry->d_name, INT_MAX, &number) && !socket_inode(links, entry->d_name))
+			text = facts_of(&told, entry->d_name, &code);
 		if (text)
 			fprintf(file, "descriptor %d %s%s\n", process, entry->d_name, text);
 		else if (code < 0)

@@ -2,7 +2,7 @@
 /*
  * The descriptors of a process that stands still:
  *   descriptor PROCESS NUMBER FACT...
- * Status flags that are not what they were are set again; CRIU before 3.18 forgets those of netlink sockets, which would block then.
+ * Status flags that are not what they were are set again. Sockets have lines of their own (sockets/record.h): there may be tens of thousands.
  */
 #ifndef FINGERPRINT_DESCRIPTORS_H
 #define FINGERPRINT_DESCRIPTORS_H
@@ -11,7 +11,7 @@
 
 #include "base/facts.h"
 
-/* Writes a line for each descriptor. -1 after saying why not; a process that has ended has none. */
+/* Writes a line for each descriptor that is no socket. -1 after saying why not; a process that has ended has none. */
 int descriptors_record(FILE *file, pid_t process);
 /* 1: the line tells of something else; -1: it is broken. */
 int descriptors_take(struct facts *facts, struct words *words);

@@ -15,6 +15,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,6 +24,10 @@
 /* include/uapi/asm-generic/socket.h (x86 and arm64 use it as it is) and include/uapi/linux/{in,in6,tcp,udp}.h: numbers that do not
    change. Not the C library's names: it may be older than the kernel. */
 enum { SOCKET = 1, IP = 0, TCP = 6, UDP = 17, IP6 = 41, RAW4 = 255, RAW6 = 58, NETLINK = 270, PACKET = 263 };
+/* No level of options: the status flags of fcntl(2). */
+enum { FCNTL = -1 };
+/* Those that F_SETFL sets. */
+#define FLAGS (O_APPEND | O_ASYNC | O_DIRECT | O_NOATIME | O_NONBLOCK)
 enum { SOCKET_SNDBUF = 7, SOCKET_RCVBUF = 8, SOCKET_SNDBUFFORCE = 32, SOCKET_RCVBUFFORCE = 33 };
 
 const struct option_type option_types[] = {
@@ -170,6 +175,9 @@ const struct option_type option_types[] = {
 
 	{ "SO_PRIORITY", SOCKET, 12, VALUE_NUMBER, ON_ALL }, /* IP_TOS changes it */
 	{ "SO_LOCK_FILTER", SOCKET, 44, VALUE_NUMBER, ON_ALL }, /* last: it cannot be taken back */
+
+	/* CRIU before 3.18 forgets those of netlink sockets, which would block then. */
+	{ "status-flags", FCNTL, 0, VALUE_NUMBER, ON_ALL },
 };
 const size_t option_types_count = sizeof(option_types) / sizeof(*option_types);
 
@@ -257,8 +265,30 @@ static void to_interface_name(struct option_value *value, bool swapped)
 	memcpy(value->bytes, name, value->size);
 }
 
+static int get_flags(int socket, struct option_value *value)
+{
+	int flags = fcntl(socket, F_GETFL);
+
+	if (flags < 0)
+		return -1;
+	flags &= FLAGS;
+	memcpy(value->bytes, &flags, sizeof(flags));
+	value->size = sizeof(flags);
+	return 0;
+}
+
+static int set_flags(int socket, const struct option_value *value)
+{
+	int flags;
+
+	memcpy(&flags, value->bytes, sizeof(flags));
+	return fcntl(socket, F_SETFL, flags);
+}
+
 int option_get(int socket, const struct option_type *type, struct option_value *value)
 {
+	if (type->level == FCNTL)
+		return get_flags(socket, value);
 	/* Of some structures, such as that of SO_TIMESTAMPING, only the first word is older than Linux 5.14. */
 	socklen_t size = type->kind == VALUE_NUMBER ? sizeof(int) : sizeof(value->bytes);
 
@@ -315,6 +345,8 @@ int option_set(int socket, const struct option_type *type, const struct option_v
 {
 	if (type->kind == VALUE_INDEX || type->kind == VALUE_INDEX_SWAPPED)
 		return set_index(socket, type, value);
+	if (type->level == FCNTL)
+		return set_flags(socket, value);
 	if (type->level == SOCKET && type->number == SOCKET_SNDBUF)
 		return set_size(socket, SOCKET_SNDBUFFORCE, value);
 	if (type->level == SOCKET && type->number == SOCKET_RCVBUF)

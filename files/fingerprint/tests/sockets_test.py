@@ -446,6 +446,20 @@ class Sockets(unittest.TestCase):
             child.stdin.close()
         self.assertEqual((said.count("\nsocket "), said.count("\noptions ")), (21, 1))
 
+    def test_status_flags_are_set_again(self):
+        for kind in (
+            (socket.AF_NETLINK, socket.SOCK_RAW),
+            (socket.AF_INET, socket.SOCK_STREAM),
+            (socket.AF_UNIX, socket.SOCK_DGRAM),
+        ):
+            one = self.make(*kind)
+            one.setblocking(False)
+            self.record()
+            one.setblocking(True)
+            done = run("put-right", self.path)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+            self.assertFalse(os.get_blocking(one.fileno()))
+
     def test_a_process_that_has_ended_has_none(self):
         with subprocess.Popen(["true"]) as child:
             child.wait()
