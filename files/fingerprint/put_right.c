@@ -39,7 +39,7 @@ struct fingerprint *fingerprint_parse(char *text, size_t size, const char *name)
 
 size_t fingerprint_put_right(const struct fingerprint *found)
 {
-	return sockets_put_right(&found->sockets) + descriptors_put_right(&found->descriptors) + threads_compare(&found->threads);
+	return sockets_put_right(&found->sockets) + descriptors_put_right(&found->descriptors) + threads_put_right(&found->threads);
 }
 
 const struct sockets_found *fingerprint_sockets(const struct fingerprint *found)

@@ -11,7 +11,7 @@ enum fact_kind {
 	FACT_STAYS, /* compared in any case */
 	FACT_MOVES, /* a process that runs may have changed it */
 	FACT_GROWS, /* the same; a mask in hexadecimal, of which bits may come and none may go */
-	FACT_NEW,   /* the same; older kernels do not tell it */
+	FACT_NEW,   /* the same; not always told */
 };
 
 struct fact_type {

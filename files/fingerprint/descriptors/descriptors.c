@@ -9,8 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "descriptors/locks.h"
 #include "descriptors/told.h"
 
+/* Of fdinfo. */
+#define LOCKS "lock"
 /* What F_SETFL sets (fcntl(2)). */
 #define SETTABLE (O_APPEND | O_ASYNC | O_DIRECT | O_NOATIME | O_NONBLOCK)
 
@@ -96,6 +99,28 @@ static bool set_flags(struct process_handle *handle, const struct facts_line *li
 	return copy >= 0 && !fcntl(copy, F_SETFL, (int)then);
 }
 
+/* Has the process take its record locks again that it lacks. */
+static void set_locks(const struct told_of *told, const struct facts_line *line)
+{
+	const char *then = fact_value(line->words, line->count, LOCKS);
+	char number[16];
+	char *found = NULL;
+	int code;
+
+	if (!then)
+		return;
+	snprintf(number, sizeof(number), "%d", line->number);
+	CLEANUP_FREE char *now = facts_of(told, number, &code);
+	if (!now)
+		return;
+	found = strstr(now, " " LOCKS "=");
+	if (found) {
+		found += strlen(" " LOCKS "=");
+		found[strcspn(found, " ")] = '\0';
+	}
+	locks_put_right(line->process, line->number, then, found);
+}
+
 static size_t compare(struct process_handle *handle, const struct told_of *told, const struct facts_line *line)
 {
 	char where[64], number[16];
@@ -119,28 +144,36 @@ static size_t compare(struct process_handle *handle, const struct told_of *told,
 	return left;
 }
 
-size_t descriptors_put_right(const struct facts *facts)
+/* Of one process, whose lines follow each other. */
+static size_t put_process_right(const struct facts_line *lines, size_t count)
 {
+	pid_t process = lines->process;
 	struct process_handle handle = { .process = -1 };
-	struct told_of told = { -1, -1 };
-	pid_t process = 0;
-	bool still = false;
+	CLEANUP_FD int links = open_directory(process, "fd");
+	CLEANUP_FD int information = open_directory(process, "fdinfo");
+	const struct told_of told = { links, information };
 	size_t left = 0;
 
-	for (size_t i = 0; i < facts->count; i++) {
-		if (facts->list[i].process != process) {
-			process = facts->list[i].process;
-			still = stands_still(process);
-			close_fd(&told.links);
-			close_fd(&told.information);
-			told.links = open_directory(process, "fd");
-			told.information = open_directory(process, "fdinfo");
-		}
-		if (still)
-			left += compare(&handle, &told, &facts->list[i]);
-	}
-	close_fd(&told.links);
-	close_fd(&told.information);
+	/* Before all comparisons: a lock shows at each descriptor of its file, and not each of them may take it. */
+	for (size_t i = 0; i < count; i++)
+		set_locks(&told, &lines[i]);
+	for (size_t i = 0; i < count; i++)
+		left += compare(&handle, &told, &lines[i]);
 	close_fd(&handle.process);
+	return left;
+}
+
+size_t descriptors_put_right(const struct facts *facts)
+{
+	size_t left = 0;
+
+	for (size_t first = 0, next; first < facts->count; first = next) {
+		pid_t process = facts->list[first].process;
+
+		for (next = first + 1; next < facts->count && facts->list[next].process == process; next++)
+			;
+		if (stands_still(process))
+			left += put_process_right(&facts->list[first], next - first);
+	}
 	return left;
 }

@@ -2,7 +2,8 @@
 /*
  * The descriptors of a process that stands still:
  *   descriptor PROCESS NUMBER FACT...
- * Status flags that are not what they were are set again. Sockets have lines of their own (sockets/record.h): there may be tens of thousands.
+ * Status flags that are not what they were are set again, and record locks taken. Sockets have lines of their own (sockets/record.h): there
+ * may be tens of thousands.
  */
 #ifndef FINGERPRINT_DESCRIPTORS_H
 #define FINGERPRINT_DESCRIPTORS_H

@@ -18,6 +18,15 @@ static const char *const left_out_words[] = {
 	"f_handle:", "fhandle-bytes:", "fhandle-type:", "ino:", "mnt_id:", "pos:", "sdev:",
 };
 
+/* linux/fs.h and sys/epoll.h, in the numbers of fdinfo. */
+enum {
+	/* Of open(2), with O_DIRECTORY: a file without a name is made then, and another one can only be opened. */
+	TMPFILE = 020000000,
+	TMPFILE_AND_DIRECTORY = 020200000,
+	/* EPOLLERR and EPOLLHUP: they are watched for in any case, but in one that has fired and was watched once (EPOLLONESHOT). */
+	ALWAYS_WATCHED = 0x18,
+};
+
 #define COUNT(list) (sizeof(list) / sizeof(*(list)))
 
 /* A line of fdinfo: its name, and what follows. */
@@ -55,6 +64,22 @@ static bool is_identity_of_lock(size_t place)
 	return place == 0 || place == 4 || place == 5;
 }
 
+/* Takes out bits that a restore cannot give back, in place: the number becomes no longer by it. */
+static void clear_bits(char *number, int base, unsigned long bits)
+{
+	char text[32];
+	unsigned long value = strtoul(number, NULL, base);
+
+	if (value & bits && strlen(number) < sizeof(text))
+		snprintf(number, strlen(number) + 1, base == 8 ? "0%lo" : "%lx", value & ~bits);
+}
+
+/* "19", the third word behind "tfd:", as in "5 events: 19 data: 5" */
+static bool is_watched(const struct line *line, size_t place)
+{
+	return place == 2 && !strcmp(line->name, "tfd");
+}
+
 /* Puts commas between the words that are compared, in place. */
 static void join_words(struct line *line)
 {
@@ -63,10 +88,13 @@ static void join_words(struct line *line)
 	size_t place = 0;
 
 	while ((word = strsep(&rest, " \t"))) {
-		size_t length = strlen(word);
+		size_t length;
 
-		if (!length)
+		if (!*word)
 			continue;
+		if (is_watched(line, place))
+			clear_bits(word, 16, ALWAYS_WATCHED);
+		length = strlen(word);
 		if (!is_identity(word) && !(is_lock && is_identity_of_lock(place))) {
 			if (end != line->value)
 				*end++ = ',';
@@ -108,6 +136,8 @@ static void write_lines(FILE *file, char *text)
 
 		if (!*row || is_left_out(line.name))
 			continue;
+		if (!strcmp(line.name, "flags") && strtoul(line.value, NULL, 8) & TMPFILE)
+			clear_bits(line.value + strspn(line.value, " \t"), 8, TMPFILE_AND_DIRECTORY);
 		join_words(&line);
 		APPEND(lines, count, line);
 	}

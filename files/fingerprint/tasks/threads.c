@@ -9,9 +9,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/processes.h"
 #include "tasks/whole.h"
 
 #define STATE "State:\t"
+#define SIGNALS_BLOCKED "SigBlk"
+/* C libraries of older systems have no name for it. */
+#define EPOLL_PWAIT2 441
 
 /*
  * Left out of status are counters and sizes, processors and memory nodes (`affinity`, attributes.h), mitigations of the processor, which the
@@ -25,7 +29,7 @@ static const struct fact_type types[] = {
 	/* A signal that has come meanwhile waits as well, such as that of a timer. */
 	{ "SigPnd", FACT_GROWS },
 	{ "ShdPnd", FACT_GROWS },
-	{ "SigBlk", FACT_MOVES },
+	{ SIGNALS_BLOCKED, FACT_NEW }, /* not always told, see has_own_mask() */
 	{ "SigIgn", FACT_MOVES },
 	{ "SigCgt", FACT_MOVES },
 	{ "CapInh", FACT_STAYS },
@@ -72,6 +76,22 @@ static bool is_known(const char *line, size_t length)
 	return false;
 }
 
+/* Whether a system call has set the thread's signal mask for its own time. The mask of the thread is then nowhere in /proc. */
+static bool has_own_mask(pid_t thread)
+{
+	static const long calls[] = { SYS_rt_sigsuspend, SYS_pselect6, SYS_ppoll, SYS_epoll_pwait, SYS_io_pgetevents, EPOLL_PWAIT2 };
+	char path[64], text[256];
+	long call;
+
+	snprintf(path, sizeof(path), "/proc/%d/syscall", thread);
+	if (read_beginning(path, text, sizeof(text)) || sscanf(text, "%ld", &call) != 1)
+		return false;
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
+		if (call == calls[i])
+			return true;
+	return false;
+}
+
 /* Writes the facts of a thread. 1: it has ended; -1 after saying why it cannot be read. */
 static int write_facts(FILE *file, pid_t process, pid_t thread)
 {
@@ -92,8 +112,9 @@ static int write_facts(FILE *file, pid_t process, pid_t thread)
 		if (!colon || !is_known(line, (size_t)(colon - line)))
 			continue;
 		*colon = '\0';
-		fact_write(file, line, colon + 1);
 		count++;
+		if (strcmp(line, SIGNALS_BLOCKED) || !has_own_mask(thread))
+			fact_write(file, line, colon + 1);
 	}
 	has_ended |= ferror(status) != 0; /* while it was read */
 	free(line);
@@ -163,13 +184,15 @@ int threads_take(struct facts *facts, struct words *words)
 	return facts_take(facts, words, "thread", true);
 }
 
-static size_t compare(const struct facts_line *line)
+static size_t put_right(const struct facts_line *line)
 {
 	bool still = stands_still(line->process);
 	char where[64];
 	int code;
-	CLEANUP_FREE char *now = facts_of(line->process, line->number, &code);
 
+	if (still && line->number == line->process)
+		whole_put_right(line);
+	CLEANUP_FREE char *now = facts_of(line->process, line->number, &code);
 	snprintf(where, sizeof(where), "process %d thread %d", line->process, line->number);
 	if (now)
 		return facts_compare(line, now, &all, still, where);
@@ -180,11 +203,11 @@ static size_t compare(const struct facts_line *line)
 	return 1;
 }
 
-size_t threads_compare(const struct facts *facts)
+size_t threads_put_right(const struct facts *facts)
 {
-	size_t differences = 0;
+	size_t left = 0;
 
 	for (size_t i = 0; i < facts->count; i++)
-		differences += compare(&facts->list[i]);
-	return differences;
+		left += put_right(&facts->list[i]);
+	return left;
 }

@@ -16,7 +16,7 @@
 int threads_record(FILE *file, pid_t process);
 /* 1: the line tells of something else; -1: it is broken. */
 int threads_take(struct facts *facts, struct words *words);
-/* Returns the number of differences; each has been printed on stdout. */
-size_t threads_compare(const struct facts *facts);
+/* Returns the number of differences that are left; each has been printed on stdout. */
+size_t threads_put_right(const struct facts *facts);
 
 #endif

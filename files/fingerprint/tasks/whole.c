@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tasks/whole.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
-#include "base/facts.h"
+#include "base/processes.h"
+
+/* CRIU does not set 0, so a process has that of the one that has restored it. */
+#define OOM_SCORE_ADJ "oom_score_adj"
 
 static const struct {
 	const char *name;
@@ -93,8 +98,23 @@ void whole_write(FILE *file, pid_t process)
 {
 	write_session(file, process);
 	write_name(file, process);
-	write_file(file, process, "oom_score_adj");
+	write_file(file, process, OOM_SCORE_ADJ);
 	/* Those of timer_create(2). */
 	write_file(file, process, "timers");
 	write_limits(file, process);
+}
+
+void whole_put_right(const struct facts_line *line)
+{
+	const char *then = fact_value(line->words, line->count, OOM_SCORE_ADJ);
+	char path[64];
+
+	if (!then)
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/" OOM_SCORE_ADJ, line->process);
+	CLEANUP_FD int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	/* The comparison tells where that fails. */
+	if (fd >= 0)
+		(void)!write(fd, then, strlen(then));
 }

@@ -33,8 +33,12 @@ timer = libc.timerfd_create(1, 0)
 libc.timerfd_settime(timer, 0, struct.pack("4q", 5, 0, 100, 0), None)
 watch = libc.inotify_init1(0)
 libc.inotify_add_watch(watch, sys.argv[1].encode(), 0x100)
+fired = select.epoll()
+fired.register(other, select.EPOLLOUT | select.EPOLLONESHOT)
+fired.poll()
+nameless = os.open(os.path.dirname(sys.argv[1]), os.O_RDWR | os.O_TMPFILE)
 numbers = {
-    "file": file, "socket": one.fileno(), "other": other.fileno(), "eventpoll": epoll.fileno(), "timerfd": timer, "inotify": watch,
+    "file": file, "nameless": nameless, "fired": fired.fileno(), "socket": one.fileno(), "other": other.fileno(), "eventpoll": epoll.fileno(), "timerfd": timer, "inotify": watch,
     "eventfd": libc.eventfd(3, 1), "signalfd": libc.signalfd(-1, struct.pack("16Q", 1 << 9, *15 * [0]), 0), "pipe": os.pipe()[0],
 }
 print(json.dumps(numbers), flush=True)
@@ -55,9 +59,9 @@ class Descriptors(unittest.TestCase):
     def setUp(self):
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
-        self.path = f"{directory.name}/record"
+        self.path, self.file = f"{directory.name}/record", f"{directory.name}/file"
         self.target = subprocess.Popen(
-            ["/usr/bin/python3", "-c", TARGET, f"{directory.name}/file"],
+            ["/usr/bin/python3", "-c", TARGET, self.file],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -97,15 +101,20 @@ class Descriptors(unittest.TestCase):
         self.addCleanup(os.close, copy)
         return copy
 
+    def maps(self):
+        with open(f"/proc/{self.pid}/maps", encoding="ascii") as stream:
+            return [row.split()[0] for row in stream]
+
     def told(self, kind):
         return facts(self.record()[self.numbers[kind]])
 
     def test_what_is_told_of_each_kind(self):
         one, other = self.numbers["socket"], self.numbers["other"]
-        watched = sorted((f"{one},events:,19,data:,", f"{other},events:,1c,data:,"))
+        watched = sorted((f"{one},events:,1,data:,", f"{other},events:,4,data:,"))
         found = {kind: self.told(kind) for kind in self.numbers if kind not in ("socket", "other")}
+        kinds = {"nameless": "file", "fired": "eventpoll"}
         for kind, each in found.items():
-            self.assertEqual(each["kind"], kind)
+            self.assertEqual(each["kind"], kinds.get(kind, kind))
         self.assertEqual(found["file"]["lock"], "FLOCK,ADVISORY,WRITE,0,EOF;POSIX,ADVISORY,READ,5,14")
         self.assertEqual(found["file"]["pos"], "10")
         parts = found["eventpoll"]["tfd"].split(";")
@@ -151,6 +160,32 @@ class Descriptors(unittest.TestCase):
                 f"{where}: pos is 3, was 10",
             ],
         )
+
+    def test_record_locks_are_taken_again(self):
+        before = self.told("file")["lock"]
+        locks = sorted([*before.split(";"), "POSIX,ADVISORY,READ,40,40", "POSIX,ADVISORY,WRITE,100,EOF"])
+        line = self.record()[self.numbers["file"]]
+        self.write(f"kup-fingerprint 2\n{line.replace(before, ';'.join(locks))}\n")
+        maps = self.maps()
+        self.assertEqual(self.compare(), [])
+        self.assertEqual(self.told("file")["lock"].split(";"), locks)
+        self.assertEqual(self.maps(), maps)
+
+    def test_a_record_lock_that_another_process_has_meanwhile_is_told(self):
+        before = self.told("file")["lock"]
+        line = self.record()[self.numbers["file"]]
+        for missing in ("READ,40,40", "WRITE,40,40", "READ,40", "READ,x,40", "READ,9,4", "-", "WRITE,99999999999999999999,EOF"):
+            self.write(f"kup-fingerprint 2\n{line.replace(before, f'{before};POSIX,ADVISORY,{missing}')}\n")
+            with open(self.file, "r+", encoding="ascii") as other:
+                fcntl.lockf(other, fcntl.LOCK_EX, 1, 40)
+                (found,) = self.compare()
+            self.assertTrue(found.endswith(f"lock is {before}, was {before};POSIX,ADVISORY,{missing}"), found)
+
+    def test_how_a_file_was_made_is_not_compared(self):
+        self.assertEqual(self.told("nameless")["flags"], "02100002")
+
+    def test_what_an_epoll_watches_for_in_any_case_is_not_compared(self):
+        self.assertIn("events:,40000000,", self.told("fired")["tfd"])
 
     def test_what_an_older_kernel_does_not_tell_is_no_difference(self):
         line = self.record()[self.numbers["pipe"]]

@@ -10,12 +10,13 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 PROGRAM = None
 # A thread that does at each line what the line says, and then says so.
 TARGET = """
-import ctypes, os, queue, struct, sys, threading
+import ctypes, os, queue, signal, struct, sys, threading
 libc = ctypes.CDLL(None, use_errno=True)
 orders, done = queue.Queue(), queue.Queue()
 
@@ -38,6 +39,10 @@ def work():
             done.put(libc.prctl(47, int(words[1]), int(words[2]), 0, 0))
         elif words[0] == "timer":
             done.put(libc.syscall(222, 1, None, ctypes.byref(ctypes.c_int())))
+        elif words[0] == "suspend":  # for ever, with a mask for that time
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+            done.put(0)
+            libc.sigsuspend(bytes(128))
         else:
             done.put(libc.prctl(38, 1, 0, 0, 0))
 
@@ -153,6 +158,10 @@ class Credentials(unittest.TestCase):
         self.stop()
         self.assertEqual(self.compare(), [f"process {self.pid} thread {2**22}: it is not there"])
 
+    def call(self):
+        with open(f"/proc/{self.thread}/syscall", encoding="ascii") as stream:
+            return stream.read()
+
     def stop(self):
         self.target.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, self.pid, os.WSTOPPED)
@@ -187,6 +196,29 @@ class Credentials(unittest.TestCase):
             [f"process {self.pid} thread {self.pid}: RLIMIT_NOFILE is 7:{before[1]}, was {before[0]}:{before[1]}"],
         )
         resource.prlimit(self.pid, resource.RLIMIT_NOFILE, before)
+
+    def test_a_mask_for_the_time_of_a_system_call_is_not_compared(self):
+        self.addCleanup(self.target.kill)
+        self.assertIn("SigBlk", facts(self.record()[1]))
+        self.assertEqual(self.order("suspend"), "0")
+        while not self.call().startswith("130 "):
+            time.sleep(0.01)
+        self.stop()
+        first, other = self.record()
+        self.assertIn("SigBlk", facts(first))
+        self.assertNotIn("SigBlk", facts(other))
+        self.assertEqual(self.compare(), [])
+
+    def test_how_soon_it_is_killed_without_memory_is_set_again(self):
+        self.stop()
+        self.record()
+        path = f"/proc/{self.pid}/oom_score_adj"
+        with open(path, "r+", encoding="ascii") as stream:
+            before = stream.read()
+            stream.write("300")
+        self.assertEqual(self.compare(), [])
+        with open(path, encoding="ascii") as stream:
+            self.assertEqual(stream.read(), before)
 
     def test_one_that_runs_may_have_changed_what_moves(self):
         lines = self.record()
