@@ -28,7 +28,7 @@ LimitNOFILE=4096
 [Install]
 WantedBy=multi-user.target
 """
-FINDINGS = examination.Findings(journal={1: 77}, external_files={"file[1f:2c]": "/dev/null"}, file_locks=True)
+FINDINGS = examination.Findings(journal={1: 77}, external_files={"file[1f:2c]": "/dev/null"})
 
 
 class Reach:

@@ -124,11 +124,8 @@ def restore_command(directory, findings, pidfile, keeps_connections, own_mounts)
 
 
 def _both(findings):
-    options = {
-        "--file-locks": findings.file_locks,
-        "--ext-unix-sk": findings.datagrams,
-        "--shell-job": findings.session,
-    }
+    # Locks in any case: one may be taken before the freeze, and that of an open file need not tell whose it is (OFD, flock).
+    options = {"--file-locks": True, "--ext-unix-sk": findings.datagrams, "--shell-job": findings.session}
     return [option for option, needed in options.items() if needed]
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from .._blocker import about, all_of, first_of
-from .._files import read_lines
 from .._system import mountinfo, private_places, sysv
 from . import carried as travelling
 from . import connection_lock, forgotten, ipc_checks, seen, segments, sessions, view
@@ -32,10 +31,10 @@ class Findings:
 
     ``blockers``; ``journal``: descriptor number → inode of a stream to the journal; ``external_files``: CRIU's name of the file
     (``file[mnt:inode]``) → path to open at restore; ``datagrams``: whether a socket sends datagrams to systemd, which is outside of
-    the tree; ``sockets``: internet sockets; ``file_locks``: whether there are any; ``session``: its id where the main process does
-    not lead it, else 0; ``segments``: whether System V shared memory is attached; ``lock``: CRIU's own lock of connections
-    (`connection_lock.method`); ``ends``: whether a unix connection may lead to another unit that travels along; ``forgets``: names of the
-    attributes that this CRIU does not put back (`forgotten.by`).
+    the tree; ``sockets``: internet sockets; ``session``: its id where the main process does not lead it, else 0; ``segments``: whether
+    System V shared memory is attached; ``lock``: CRIU's own lock of connections (`connection_lock.method`); ``ends``: whether a unix
+    connection may lead to another unit that travels along; ``forgets``: names of the attributes that this CRIU does not put back
+    (`forgotten.by`).
     """
 
     blockers: list = field(default_factory=list)
@@ -44,7 +43,6 @@ class Findings:
     datagrams: bool = False
     session: int = 0
     sockets: list = field(default_factory=list)
-    file_locks: bool = False
     segments: bool = False
     lock: str = connection_lock.OWN
     ends: bool = False
@@ -77,8 +75,6 @@ def examine(unit, carried=_ALONE, criu=""):
     findings.forgets = forgotten.by(criu)
     crowd = seen.crowd(unit, findings.sockets)
     findings.blockers += about(many_connections(crowd, findings.lock), unit=unit.name)
-    owners = _lock_owners(read_lines("/proc/locks"))
-    findings.file_locks = not {process.pid for process in unit.processes}.isdisjoint(owners)
     return findings
 
 
@@ -119,9 +115,3 @@ def _examine(process, mounts, around, descriptors, findings):
         if descriptor.external:
             findings.external_files[descriptor.external] = descriptor.target
     return blockers
-
-
-def _lock_owners(rows):
-    """Pids of the rows of /proc/locks: "1: POSIX  ADVISORY  WRITE 123 fe:01:42 0 EOF", with "->" before one that waits."""
-    fields = [row.replace("->", "").split() for row in rows]
-    return {int(row[4]) for row in fields if len(row) > 4 and row[4].isdigit()}

@@ -180,7 +180,7 @@ def test_nothing_stands_in_the_way_of_a_plain_process(start, tmp_path):
     findings = examination.examine(start(f"open:{path}", f"map:{path}", "tcp"))
     assert findings.blockers == []
     assert [each.listening for each in findings.sockets] == [True]
-    assert (findings.journal, findings.external_files, findings.file_locks) == ({}, {}, False)
+    assert (findings.journal, findings.external_files) == ({}, {})
 
 
 def test_large_files_without_a_name_are_found(start, tmp_path, monkeypatch):
@@ -213,11 +213,6 @@ def test_large_files_without_a_name_are_found(start, tmp_path, monkeypatch):
         ("deleted-file", f"{where}map (deleted"),
         ("mapped-deleted-file", f"{where}map (deleted"),
     }
-
-
-def test_a_lock_is_found(start, tmp_path):
-    (tmp_path / "data").touch()
-    assert examination.examine(start(f"lock:{tmp_path}/data")).file_locks
 
 
 def test_a_blocker_names_unit_and_process(start, monkeypatch):

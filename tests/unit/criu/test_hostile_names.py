@@ -126,21 +126,12 @@ def test_a_mount_may_have_any_name(proc):
     assert seen._volatile_devices() == {"00:1c"}
 
 
-def test_rows_of_mappings_and_locks_may_have_any_text(proc):
+def test_rows_of_mappings_may_have_any_text(proc):
     one = types.SimpleNamespace(path="/proc/7")
     proc(rows(b"7f00-7f01 rw-p 00000000 00:1c 7                      /", b"", b"\n"))
     assert {mapping.device for mapping in seen.mappings(one, False)} == {"00:1c"}
     text = proc(rows(b"7f0000-7f1000 rw-p 00000000 00:1c 7    /", b"\nSwap:   4 kB", b"\n"))
     assert set(smaps.areas(text.split("\n"), "Swap")) == {(0x7F0000, 0x7F1000, 4)}
-    proc(
-        [
-            b"1: POSIX  ADVISORY  WRITE 123 fe:01:42 0 EOF",
-            b"1: -> POSIX  ADVISORY  WRITE 124 fe:01:42 0 EOF",
-            b"",
-            b"->",
-        ]
-    )
-    assert examination._lock_owners(examination.read_lines("/proc/locks")) == {123, 124}
 
 
 def test_a_log_of_criu_may_have_any_bytes(proc, tmp_path):
