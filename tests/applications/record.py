@@ -35,7 +35,8 @@ def page(rows, applications):
         "`fallback` the gate took the node back to the old kernel; `second` is the update after that. Settings are those of Debian (`stock`),",
         "or the playbook `kup_ready` has changed one that preflight refuses (`ready`). Debian 13 goes from 6.12 to 7.2 with CRIU 4.2.1 of the",
         "next release, Debian 12 from 6.1 to 6.12 with its own CRIU 3.17.1. The last columns have the outage of all applications of the node,",
-        "on an emulated processor, and how many connections of the client were open before, and lived on.",
+        "on an emulated processor, and how many connections of the client were open before, and lived on. Lost are processes, units that",
+        "began anew, and connections whose client could not go on; wrong is what a client or a look at the processes found changed.",
         "",
         "| result | meaning |",
         "| --- | --- |",
@@ -50,15 +51,16 @@ def page(rows, applications):
         "| --- | --- |",
         *(f"| {one.name} | {table.cell(one.says)} |" for one in applications),
         "",
-        "| application | version | Debian | settings | engine | way | result | outage | connections |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| application | version | Debian | settings | engine | way | result | lost | wrong | outage | connections |",
+        f"{'| --- ' * 11}|",
     ]
     for row in rows:
         bad = row["result"] not in ("right", "refused")
         lines.append(
             f"| {row['application']} | {row['version']} | {row['release']} "
             f"| {row.get('settings', '')} | `{row['engine']}` "
-            f"| {row['way']} | {table.result(row['result'], row['reason'], bad)} | {_outage(row)} | {_connections(row)} |"
+            f"| {row['way']} | {table.result(row['result'], row['reason'], bad)} "
+            f"| {row.get('lost', '')} | {row.get('wrong', '')} | {_outage(row)} | {_connections(row)} |"
         )
     return "\n".join(lines) + "\n"
 

@@ -35,6 +35,11 @@ def result(good, outcome, fresh, gone, differences):
     return ("wrong" if found else "right"), "; ".join(found)
 
 
+def counts(fresh, gone, differences):
+    """Return how much was lost (units that began anew, processes, the client's connections) and how much is wrong, as columns of a row."""
+    return {"lost": len(fresh) + len(gone) + (differences is None), "wrong": len(differences or [])}
+
+
 def compare(before, after, works):
     """Return (processes that are gone, sentences: what is not as it was) from what was seen of processes, by pid, and is now.
 
@@ -134,11 +139,13 @@ class Trip:
             gone, altered = compare(were[one.name], are[one.name], one.WORKS)
             fresh = [unit for unit in outcome.fresh if unit in one.UNITS]
             found = self._after(one)
+            seen = fresh, gone, None if found is None else found + altered
             connections = open_before[one.name]
             self._record(
                 one,
                 step,
-                *result(GOOD[step], outcome, fresh, gone, None if found is None else found + altered),
+                *result(GOOD[step], outcome, *seen),
+                **counts(*seen),
                 outage_s=said.get("outage_s"),
                 connections_before=len(connections),
                 connections_kept=sum(not each.reset() for each in connections) if found is not None else None,

@@ -551,6 +551,30 @@ CASES = (
         "until :; do",
     ),
     Mutation(
+        "files/fingerprint/descriptors/locks.c",
+        "a record lock that was lost is taken on another range",
+        "lock->l_len = (off_t)(end - first + 1);",
+        "lock->l_len = (off_t)(end - first);",
+    ),
+    Mutation(
+        "files/fingerprint/descriptors/locks.c",
+        "a process keeps the page that it was given for its locks",
+        "inject_call(&locker->injection, SYS_munmap,",
+        "inject_call(&locker->injection, SYS_getpid,",
+    ),
+    Mutation(
+        "files/fingerprint/tasks/whole.c",
+        "a child may not be killed for lack of memory, as its parent",
+        "if (fd >= 0)",
+        "if (fd > 1 << 20)",
+    ),
+    Mutation(
+        "files/fingerprint/tasks/threads.c",
+        "the mask of a system call is compared, and the node goes back",
+        "if (call == calls[i])",
+        "if (call == calls[i] && call < 0)",
+    ),
+    Mutation(
         "files/node/boot/let-go.sh",
         "trees run before their frames are sealed",
         '"$lib/paged" seal >/dev/null ||',

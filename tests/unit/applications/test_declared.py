@@ -49,11 +49,11 @@ def test_most_used_applications_are_tried_on_the_release_before():
 
 def test_the_page_has_a_row_for_each_result():
     row = {
-        "application": "redis", "version": "8.0.2", "release": "13", "engine": "foam", "way": "update", "result": "lost",
+        "application": "redis", "version": "8.0.2", "release": "13", "engine": "foam", "way": "update", "result": "lost", "lost": 1, "wrong": 0,
         "outage_s": 21.04, "connections_before": 2, "connections_kept": None, "reason": "its memory | is <lost>", "commit": "1234",
     }  # fmt: skip
     page = record.page([row, {**row, "application": "forgotten"}], APPLICATIONS)
     assert "| redis | 8.0.2 | 13 |" in page
-    assert "| `foam` | update | **lost**: its memory \\| is &lt;lost> | 21.0 s | ? of 2 |" in page
+    assert "| `foam` | update | **lost**: its memory \\| is &lt;lost> | 1 | 0 | 21.0 s | ? of 2 |" in page
     assert "| redis |" in page.split("| application | version |")[0], "it is said once what it has in memory"
     assert "forgotten" not in page

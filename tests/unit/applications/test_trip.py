@@ -29,6 +29,12 @@ def test_a_result_says_what_is_not_as_it_was(outcome, fresh, gone, differences, 
     assert trip.result("committed", outcome, fresh, gone, differences) == expected
 
 
+def test_what_is_lost_and_what_is_wrong_is_counted():
+    assert trip.counts([], [], []) == {"lost": 0, "wrong": 0}
+    assert trip.counts(["a.service"], ["nginx (7)", "nginx (8)"], None) == {"lost": 4, "wrong": 0}
+    assert trip.counts([], [], ["a key is gone"]) == {"lost": 0, "wrong": 1}
+
+
 def test_a_way_back_by_the_gate_is_good_where_it_is_wanted():
     assert trip.result("fell_back", Outcome("fell_back", "the gate failed"), [], [], []) == ("right", "")
 
