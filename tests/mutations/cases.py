@@ -557,10 +557,10 @@ CASES = (
         "lock->l_len = (off_t)(end - first);",
     ),
     Mutation(
-        "files/fingerprint/descriptors/locks.c",
-        "a process keeps the page that it was given for its locks",
-        "inject_call(&locker->injection, SYS_munmap,",
-        "inject_call(&locker->injection, SYS_getpid,",
+        "files/fingerprint/tasks/scratch.c",
+        "a process keeps the page that it was given for arguments",
+        "if (inject_call(injection, SYS_munmap,",
+        "if (inject_call(injection, SYS_getpid,",
     ),
     Mutation(
         "files/fingerprint/tasks/whole.c",

@@ -2,18 +2,14 @@
 #include "descriptors/locks.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 
 #include "common/base.h"
-#include "tasks/inject.h"
+#include "tasks/scratch.h"
 
-enum { PAGE = 4096 };
 /* Of the kernel's range of a lock; it is one word of the line. */
 #define LOCK_MAX 128
 #define TO_THE_END "EOF"
@@ -64,33 +60,22 @@ struct locker {
 
 static int begin(struct locker *locker, pid_t process)
 {
-	const uint64_t arguments[6] = { 0, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX, 0 };
-
 	if (inject_begin(&locker->injection, process))
 		return -1;
-	if (!inject_call(&locker->injection, SYS_mmap, arguments, &locker->page) && locker->page > 0)
+	if (!scratch_begin(&locker->injection, &locker->page) && locker->page > 0)
 		return 0;
+	locker->page = 0;
 	inject_end(&locker->injection);
 	return fail("Process %d cannot map a page for its locks.", process);
 }
 
 static void take_lock(struct locker *locker, int number, struct flock *lock)
 {
-	struct iovec from = { .iov_base = lock, .iov_len = sizeof(*lock) };
-	struct iovec into = { .iov_base = (void *)(uintptr_t)locker->page, .iov_len = sizeof(*lock) }; /* NOLINT */
 	const uint64_t arguments[6] = { (uint64_t)number, F_SETLK, (uint64_t)locker->page };
 	int64_t said;
 
-	if (process_vm_writev(locker->injection.thread, &from, 1, &into, 1, 0) == (ssize_t)sizeof(*lock))
+	if (!scratch_write(&locker->injection, locker->page, lock, sizeof(*lock)))
 		inject_call(&locker->injection, SYS_fcntl, arguments, &said);
-}
-
-static void end(struct locker *locker)
-{
-	int64_t said;
-
-	inject_call(&locker->injection, SYS_munmap, (const uint64_t[6]){ (uint64_t)locker->page, PAGE }, &said);
-	inject_end(&locker->injection);
 }
 
 void locks_put_right(pid_t process, int number, const char *then, const char *now)
@@ -108,6 +93,8 @@ void locks_put_right(pid_t process, int number, const char *then, const char *no
 			return;
 		take_lock(&locker, number, &lock);
 	}
-	if (locker.page)
-		end(&locker);
+	if (locker.page) {
+		scratch_end(&locker.injection, locker.page);
+		inject_end(&locker.injection);
+	}
 }

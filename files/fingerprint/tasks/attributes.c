@@ -14,6 +14,7 @@
 
 #include "base/processes.h"
 #include "tasks/inject.h"
+#include "tasks/keys.h"
 #include "tasks/landlock.h"
 #include "tasks/locking.h"
 #include "tasks/mappings.h"
@@ -119,6 +120,8 @@ static int ask_process(struct landlock *landlock, pid_t process, FILE *into)
 			result = ask(&injection, &attributes[i], into);
 	if (!result)
 		result = locking_ask(&injection, into);
+	if (!result)
+		result = keys_ask(&injection, into);
 	if (!result)
 		result = landlock_ask(landlock, &injection, into);
 	if (inject_end(&injection))

@@ -7,12 +7,11 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/processes.h"
+#include "tasks/scratch.h"
 
-enum { PAGE = 4096 };
 /* Documentation/admin-guide/mm/pagemap.rst */
 #define PRESENT ((uint64_t)1 << 63)
 
@@ -41,21 +40,20 @@ static bool is_present(pid_t thread, uint64_t address)
 
 	snprintf(path, sizeof(path), "/proc/%d/pagemap", thread);
 	CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd >= 0 && pread(fd, &entry, sizeof(entry), (off_t)(address / PAGE * sizeof(entry))) == sizeof(entry) &&
+	return fd >= 0 && pread(fd, &entry, sizeof(entry), (off_t)(address / SCRATCH_SIZE * sizeof(entry))) == sizeof(entry) &&
 	       (entry & PRESENT);
 }
 
 int locking_ask(struct injection *injection, FILE *into)
 {
 	uint64_t before = locked(injection->thread);
-	int64_t place, done = 0;
 	bool grows, present;
+	int64_t place;
 
 	/* Nearly every process. */
 	if (!before)
 		return 0;
-	if (inject_call(injection, SYS_mmap, (const uint64_t[6]){ 0, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX, 0 },
-			&place))
+	if (scratch_begin(injection, &place))
 		return -1;
 	/* Above the limit of what it may lock. */
 	if (place == -EAGAIN) {
@@ -66,10 +64,8 @@ int locking_ask(struct injection *injection, FILE *into)
 		return fail("Thread %d cannot map a page: %s.", injection->thread, strerror((int)-place));
 	grows = locked(injection->thread) > before;
 	present = is_present(injection->thread, (uint64_t)place);
-	if (inject_call(injection, SYS_munmap, (const uint64_t[6]){ (uint64_t)place, PAGE }, &done))
+	if (scratch_end(injection, place))
 		return -1;
-	if (done)
-		return fail("Thread %d cannot give back a page: %s.", injection->thread, strerror((int)-done));
 	if (grows)
 		fprintf(into, "%d " LOCKING " %d\n", injection->thread, present ? MCL_FUTURE : MCL_FUTURE | MCL_ONFAULT);
 	return 0;

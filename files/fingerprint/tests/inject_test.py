@@ -233,6 +233,30 @@ def test_a_filter_of_system_calls_does_not_see_it():
     assert target.end() == "alive"
 
 
+def test_keys_are_counted_and_what_systemd_gives_is_none():
+    add = "libc.syscall(248,b'user',b'%s',b'v',1,%d)\n"
+    join = "libc.syscall(250,1,0)\n"  # KEYCTL_JOIN_SESSION_KEYRING
+    link = "libc.syscall(250,8,-4,-3)\n"  # KEYCTL_LINK of the user's keyring
+    usual = join + add % ("invocation_id", -3) + link
+    for made, expected in (
+        (join, []),
+        (usual, []),
+        (usual + add % ("of the application", -3), ["keys 1"]),
+        (join + add % ("of the application", -3), ["keys 1"]),
+        (usual + add % ("of the process", -2) + add % ("of the thread", -1), ["keys 2"]),
+        (usual + "".join(add % (f"key {number}", -3) for number in range(70)), ["keys 72"]),
+    ):
+        target = Target(made + WAIT)
+        assert [line.partition(" ")[2] for line in ask(target.pid)] == expected, made
+        # Nothing is left in its memory.
+        with open(f"/proc/{target.pid}/maps", encoding="ascii") as stream:
+            before = stream.read()
+        ask(target.pid)
+        with open(f"/proc/{target.pid}/maps", encoding="ascii") as stream:
+            assert stream.read() == before
+        target.end()
+
+
 def test_a_stopped_process_stays_stopped():
     target = Target(WAIT + TELL)
     os.kill(target.pid, signal.SIGSTOP)

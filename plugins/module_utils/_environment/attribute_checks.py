@@ -18,3 +18,17 @@ def landlock(attributes):
             "is in a Landlock sandbox, which a restored process would not have any more",
             "switch the application's sandbox by Landlock off, or restart the unit with the new kernel instead",
         )
+
+
+@check
+def kernel_keys(attributes):
+    """A process has keys in the kernel's keyrings (keyrings(7)), which end with the kernel."""
+    if attributes.get("keys"):
+        yield (
+            "the process",
+            f"has {attributes['keys']} keys in the keyrings of its session, which end with the running kernel",
+            "have the application keep them elsewhere (Kerberos: a ccache that is no KEYRING:), or restart the unit with the new kernel instead",
+        )
+
+
+ALL = (landlock, kernel_keys)

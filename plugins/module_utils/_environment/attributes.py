@@ -29,7 +29,7 @@ Others are read in the freeze, and set from outside:
   that it executes (``NoNewPrivileges=``), or keeps a capability then (``AmbientCapabilities=``); a process gets no huge pages. These the
   process sets itself, if it does not have them. So is ``wipe-on-fork`` (fork_wiping.py).
 
-Who has been put into a Landlock sandbox is asked in the same way: nobody can make that sandbox again.
+Who has been put into a Landlock sandbox, or has keys in the kernel, is asked in the same way: nobody can make that again.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def ask(processes):
 def refuse(unit, found):
     """:raises Blocked: a process of the `Unit` has an attribute that a restore cannot give back."""
     for process in unit.processes:
-        blockers = all_of([attribute_checks.landlock], found.get(process.pid, {}))
+        blockers = all_of(attribute_checks.ALL, found.get(process.pid, {}))
         if blockers:
             raise Blocked(about(blockers, unit=unit.name, process=f"{process.name}[{process.pid}]"))
 

@@ -19,6 +19,11 @@ def program():
     def observe():
         fires = epoll.poll(0)
         epoll.modify(one, select.EPOLLIN | select.EPOLLONESHOT)
-        return {"fires": fires, "rearmed": len(epoll.poll(0)), "text": os.pread(file, 99, 0).decode()}
+        return {
+            "fires": fires,
+            "rearmed": len(epoll.poll(0)),
+            "closed": other.fileno() < 0,
+            "text": os.pread(file, 99, 0).decode(),
+        }
 
     return observe

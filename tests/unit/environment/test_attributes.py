@@ -9,7 +9,10 @@ from checkcases import Case, case_tests
 from ansible_collections.kup.fleet.plugins.module_utils._blocker import Blocked
 from ansible_collections.kup.fleet.plugins.module_utils._environment import attributes
 
-CASES = [("landlock", Case(({"landlock": 1},), ({"mdwe": 1},), "the process", "is in a Landlock sandbox"))]
+CASES = [
+    ("landlock", Case(({"landlock": 1},), ({"mdwe": 1},), "the process", "is in a Landlock sandbox")),
+    ("kernel-keys", Case(({"keys": 2},), ({"mdwe": 1},), "the process", "has 2 keys in the keyrings")),
+]
 
 test_every_check_has_a_case, test_a_blocker_is_found, test_no_blocker_is_found = case_tests(
     "_environment.attribute_checks", cases=CASES
