@@ -26,7 +26,7 @@ def kernel_keys(attributes):
     if attributes.get("keys"):
         yield (
             "the process",
-            f"has {attributes['keys']} keys in the keyrings of its session, which end with the running kernel",
+            f"has keys ({attributes['keys']}) in the kernel's keyrings, which end with the running kernel",
             "have the application keep them elsewhere (Kerberos: a ccache that is no KEYRING:), or restart the unit with the new kernel instead",
         )
 

@@ -11,7 +11,7 @@ from ansible_collections.kup.fleet.plugins.module_utils._environment import attr
 
 CASES = [
     ("landlock", Case(({"landlock": 1},), ({"mdwe": 1},), "the process", "is in a Landlock sandbox")),
-    ("kernel-keys", Case(({"keys": 2},), ({"mdwe": 1},), "the process", "has 2 keys in the keyrings")),
+    ("kernel-keys", Case(({"keys": 2},), ({"mdwe": 1},), "the process", "has keys (2) in the kernel")),
 ]
 
 test_every_check_has_a_case, test_a_blocker_is_found, test_no_blocker_is_found = case_tests(
