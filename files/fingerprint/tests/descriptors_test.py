@@ -38,7 +38,8 @@ fired.register(other, select.EPOLLOUT | select.EPOLLONESHOT)
 fired.poll()
 nameless = os.open(os.path.dirname(sys.argv[1]), os.O_RDWR | os.O_TMPFILE)
 numbers = {
-    "file": file, "nameless": nameless, "fired": fired.fileno(), "socket": one.fileno(), "other": other.fileno(), "eventpoll": epoll.fileno(), "timerfd": timer, "inotify": watch,
+    "file": file, "nameless": nameless, "fired": fired.fileno(), "socket": one.fileno(), "other": other.fileno(), "eventpoll": epoll.fileno(),
+    "timerfd": timer, "inotify": watch,
     "eventfd": libc.eventfd(3, 1), "signalfd": libc.signalfd(-1, struct.pack("16Q", 1 << 9, *15 * [0]), 0), "pipe": os.pipe()[0],
 }
 print(json.dumps(numbers), flush=True)
@@ -174,7 +175,15 @@ class Descriptors(unittest.TestCase):
     def test_a_record_lock_that_another_process_has_meanwhile_is_told(self):
         before = self.told("file")["lock"]
         line = self.record()[self.numbers["file"]]
-        for missing in ("READ,40,40", "WRITE,40,40", "READ,40", "READ,x,40", "READ,9,4", "-", "WRITE,99999999999999999999,EOF"):
+        for missing in (
+            "READ,40,40",
+            "WRITE,40,40",
+            "READ,40",
+            "READ,x,40",
+            "READ,9,4",
+            "-",
+            "WRITE,99999999999999999999,EOF",
+        ):
             self.write(f"kup-fingerprint 2\n{line.replace(before, f'{before};POSIX,ADVISORY,{missing}')}\n")
             with open(self.file, "r+", encoding="ascii") as other:
                 fcntl.lockf(other, fcntl.LOCK_EX, 1, 40)
