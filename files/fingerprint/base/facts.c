@@ -114,7 +114,7 @@ size_t facts_compare(const struct facts_line *line, char *now, const struct fact
 			continue;
 		snprintf(name, sizeof(name), "%.*s", (int)length, word);
 		value = fact_value(found.word[0], found.count, name);
-		if (value ? !strcmp(value, then) || (kind == FACT_GROWS && has_all(value, then)) : kind == FACT_NEW)
+		if (value ? !strcmp(value, then) || (kind == FACT_GROWS && has_all(value, then)) : kind == FACT_GROWS || kind == FACT_NEW)
 			continue;
 		printf("%s: %s is %s, was %s\n", where, name, value ? value : "not told", then);
 		different++;

@@ -10,7 +10,7 @@
 enum fact_kind {
 	FACT_STAYS, /* compared in any case */
 	FACT_MOVES, /* a process that runs may have changed it */
-	FACT_GROWS, /* the same; a mask in hexadecimal, of which bits may come and none may go */
+	FACT_GROWS, /* the same; a mask in hexadecimal, not always told, of which bits may come and none may go */
 	FACT_NEW,   /* the same; not always told */
 };
 

@@ -29,7 +29,11 @@ static const struct fact_type types[] = {
 	/* A signal that has come meanwhile waits as well, such as that of a timer. */
 	{ "SigPnd", FACT_GROWS },
 	{ "ShdPnd", FACT_GROWS },
-	{ SIGNALS_BLOCKED, FACT_NEW }, /* not always told, see has_own_mask() */
+	/*
+	 * A restored tree is left stopped, by SIGSTOP: a parent gets SIGCHLD for it, and may stand at the beginning of its handler, which blocks
+	 * more for its time. Where it is not told see has_own_mask().
+	 */
+	{ SIGNALS_BLOCKED, FACT_GROWS },
 	{ "SigIgn", FACT_MOVES },
 	{ "SigCgt", FACT_MOVES },
 	{ "CapInh", FACT_STAYS },

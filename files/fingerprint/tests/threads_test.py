@@ -39,6 +39,10 @@ def work():
             done.put(libc.prctl(47, int(words[1]), int(words[2]), 0, 0))
         elif words[0] == "timer":
             done.put(libc.syscall(222, 1, None, ctypes.byref(ctypes.c_int())))
+        elif words[0] in ("block", "unblock"):
+            how = signal.SIG_BLOCK if words[0] == "block" else signal.SIG_UNBLOCK
+            signal.pthread_sigmask(how, [signal.SIGUSR1])
+            done.put(0)
         elif words[0] == "suspend":  # for ever, with a mask for that time
             signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
             done.put(0)
@@ -208,6 +212,17 @@ class Credentials(unittest.TestCase):
         self.assertIn("SigBlk", facts(first))
         self.assertNotIn("SigBlk", facts(other))
         self.assertEqual(self.compare(), [])
+
+    def test_one_at_the_beginning_of_a_handler_blocks_more_for_its_time(self):
+        self.record()
+        self.assertEqual(self.order("block"), "0")
+        self.stop()
+        self.assertEqual(self.compare(), [])
+        self.record()
+        self.target.send_signal(signal.SIGCONT)
+        self.assertEqual(self.order("unblock"), "0")
+        self.stop()
+        self.assertEqual(self.compare(), [f"{self.where}: SigBlk is {0:016x}, was {1 << 9:016x}"])
 
     def test_how_soon_it_is_killed_without_memory_is_set_again(self):
         self.stop()
