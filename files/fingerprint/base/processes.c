@@ -10,6 +10,8 @@
 /* The same numbers on all architectures; the C libraries of older systems have no names for them. */
 #define NUMBER_OF_PIDFD_OPEN 434
 #define NUMBER_OF_PIDFD_GETFD 438
+/* PF_EXITING, include/linux/sched.h: set before the memory of the thread is given up. */
+#define EXITING 0x4
 
 int open_process(pid_t pid)
 {
@@ -25,16 +27,36 @@ int read_beginning(const char *path, char *text, size_t size)
 	return got < 0 ? -1 : 0;
 }
 
-char state_of(pid_t thread)
+/* What proc_pid_stat(5) has behind the name, from the state on; NULL: the thread is gone. The name may have any characters. */
+static const char *behind_name(pid_t thread, char *text, size_t size)
 {
-	char path[64], text[512], *end;
+	char path[64], *end;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", thread);
-	if (read_beginning(path, text, sizeof(text)))
-		return '\0';
-	/* The name in front may have any characters, parentheses among them. */
+	if (read_beginning(path, text, size))
+		return NULL;
 	end = strrchr(text, ')');
-	return end && end[1] ? end[2] : '\0';
+	return end && end[1] ? end + 2 : NULL;
+}
+
+char state_of(pid_t thread)
+{
+	char text[512];
+	const char *state = behind_name(thread, text, sizeof(text));
+
+	return state ? *state : '\0';
+}
+
+bool has_ended(pid_t thread)
+{
+	char text[512], state;
+	const char *found = behind_name(thread, text, sizeof(text));
+	unsigned int flags;
+
+	/* Behind the state: parent, group, session, terminal and its group. */
+	if (!found || sscanf(found, "%c %*d %*d %*d %*d %*d %u", &state, &flags) != 2)
+		return true;
+	return state == 'Z' || state == 'X' || (flags & EXITING);
 }
 
 bool stands_still(pid_t pid)

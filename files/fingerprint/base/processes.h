@@ -17,6 +17,8 @@ int open_process(pid_t pid);
 int read_beginning(const char *path, char *text, size_t size);
 /* The letter of the thread's state, as proc_pid_stat(5) has it; 0: it is gone. */
 char state_of(pid_t thread);
+/* Whether the thread is gone, is on its way out, or is only waited for. */
+bool has_ended(pid_t thread);
 /* Whether the process is stopped, by a signal or a tracer: it has not run since its restore. */
 bool stands_still(pid_t pid);
 /* A copy of this descriptor of the process: the same open file. -1 with errno. */

@@ -87,14 +87,6 @@ static const struct attribute {
 
 #define ATTRIBUTES (sizeof(attributes) / sizeof(*attributes))
 
-/* Whether the thread is gone, or is only waited for. */
-static bool has_ended(pid_t thread)
-{
-	char state = state_of(thread);
-
-	return !state || state == 'Z' || state == 'X';
-}
-
 static int ask(struct injection *injection, const struct attribute *attribute, FILE *into)
 {
 	const uint64_t arguments[6] = { attribute->get };

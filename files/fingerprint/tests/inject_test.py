@@ -233,6 +233,15 @@ def test_a_filter_of_system_calls_does_not_see_it():
     assert target.end() == "alive"
 
 
+def test_one_that_is_ending_has_nothing_to_say():
+    # Its memory is gone at once, and takes long to be given back.
+    target = Target("memory=b'x'*(300<<20)\n" + WAIT)
+    target.process.kill()
+    while os.waitid(os.P_PID, target.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+        assert ask(target.pid) == []
+    target.process.communicate()
+
+
 def test_keys_are_counted_and_what_systemd_gives_is_none():
     add = "libc.syscall(248,b'user',b'%s',b'v',1,%d)\n"
     join = "libc.syscall(250,1,0)\n"  # KEYCTL_JOIN_SESSION_KEYRING
