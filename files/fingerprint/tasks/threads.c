@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -14,6 +15,8 @@
 
 #define STATE "State:\t"
 #define SIGNALS_BLOCKED "SigBlk"
+#define SIGNALS_PENDING "SigPnd"
+#define SIGNALS_PENDING_SHARED "ShdPnd"
 /* C libraries of older systems have no name for it. */
 #define EPOLL_PWAIT2 441
 
@@ -27,8 +30,8 @@ static const struct fact_type types[] = {
 	{ "Gid", FACT_MOVES },
 	{ "Groups", FACT_STAYS },
 	/* A signal that has come meanwhile waits as well, such as that of a timer. */
-	{ "SigPnd", FACT_GROWS },
-	{ "ShdPnd", FACT_GROWS },
+	{ SIGNALS_PENDING, FACT_GROWS },
+	{ SIGNALS_PENDING_SHARED, FACT_GROWS },
 	/*
 	 * A restored tree is left stopped, by SIGSTOP: a parent gets SIGCHLD for it, and may stand at the beginning of its handler, which blocks
 	 * more for its time. Where it is not told see has_own_mask().
@@ -96,6 +99,12 @@ static bool has_own_mask(pid_t thread)
 	return false;
 }
 
+/* But for SIGCHLD: a parent gets that from the freeze, for its children that are left stopped. Their ends are in the images. */
+static void write_pending(FILE *file, const char *name, const char *mask)
+{
+	fprintf(file, " %s=%016llx", name, strtoull(mask, NULL, 16) & ~(1ULL << (SIGCHLD - 1)));
+}
+
 /* Writes the facts of a thread. 1: it has ended; -1 after saying why it cannot be read. */
 static int write_facts(FILE *file, pid_t process, pid_t thread)
 {
@@ -117,7 +126,9 @@ static int write_facts(FILE *file, pid_t process, pid_t thread)
 			continue;
 		*colon = '\0';
 		count++;
-		if (strcmp(line, SIGNALS_BLOCKED) || !has_own_mask(thread))
+		if (!strcmp(line, SIGNALS_PENDING) || !strcmp(line, SIGNALS_PENDING_SHARED))
+			write_pending(file, line, colon + 1);
+		else if (strcmp(line, SIGNALS_BLOCKED) || !has_own_mask(thread))
 			fact_write(file, line, colon + 1);
 	}
 	has_ended |= ferror(status) != 0; /* while it was read */

@@ -187,6 +187,8 @@ class Credentials(unittest.TestCase):
         self.write(text)
         os.kill(self.pid, signal.SIGUSR1)
         self.assertEqual(self.compare(), [])
+        os.kill(self.pid, signal.SIGCHLD)
+        self.assertEqual({facts(line)["ShdPnd"] for line in self.record()}, {f"{1 << 9:016x}"})
 
     def test_limits_and_timers_of_the_process(self):
         self.assertEqual(self.order("timer"), "0")
