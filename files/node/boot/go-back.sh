@@ -7,7 +7,7 @@
 # data_left: print which memory the checkpoint gives the applications back: all that they ever had, unless they have run meanwhile. None does
 # before all are whole (let-go.sh).
 data_left() {
-	if [ ! -e "$plan/frames" ] && [ -L "$run/open" ]; then
+	if [ ! -e "$plan/frames" ] && decided go-on; then
 		echo checkpoint
 	else
 		echo running

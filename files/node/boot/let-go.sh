@@ -21,7 +21,7 @@ give_frames() {
 
 # let_go UNIT: called for the last unit, which is UNIT, or for none. Two units may be the last at the same time; one of them goes on.
 let_go() {
-	[ ! -e "$plan/frames" ] || decide go-on || return 1
+	decide go-on || return 1
 	ln -s now "$run/open" 2>/dev/null || return 0
 	[ ! -e "$plan/frames" ] || give_frames
 	resume_trees

@@ -4,18 +4,6 @@
 
 # shellcheck disable=SC2034,SC2154  # $WINDOW is for those that source this; $run, $state, $plan and $running: lib/record.sh
 
-# decide WORD: go-on or go-back, once for all units: either the applications run with the kept frames, or the frames stay as they
-# are for another kernel. Fails if the other word was first.
-decide() {
-	ln -s "$1" "$run/decision" 2>/dev/null || :
-	decided "$1"
-}
-
-# decided WORD: whether the decision is WORD
-decided() {
-	[ "$(readlink "$run/decision")" = "$1" ]
-}
-
 # frame_table: set $TABLE, where the kept frames are, and $WINDOW, where a kernel can be loaded beside them. Read and not sourced: no
 # line of a damaged file may be executed.
 frame_table() {

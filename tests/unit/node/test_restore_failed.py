@@ -69,9 +69,39 @@ def test_a_unit_that_has_run_meanwhile_loses_what_it_did(node, runs, data):
     made = failing(node, units=f"{UNIT} {OTHER}")
     made.mark(f"{OTHER}.restored")
     if runs:
-        (made.root / "run/kup/open").symlink_to("now")
+        made.decide("go-on")
     made.run("boot/restore-failed", code=1)
     assert made.load()["DATA"] == data
+    assert made.decision() == ("go-on" if runs else "go-back")
+
+
+def test_no_unit_goes_on_that_is_restored_while_the_node_goes_back(node, stopped, runs):
+    made = failing(node, units=f"{UNIT} {OTHER}")
+    process = stopped()
+    made.tree(OTHER, (process, False))
+    made.run("boot/restore-failed", code=1)
+    # The one that failed had been restored before.
+    made.mark(f"{UNIT}.restored")
+    made.fake("criu")
+    made.run("boot/restore-unit", OTHER, "criu", code=1)
+    assert not runs(process)
+    assert not (made.root / "run/kup/open").is_symlink()
+    assert not made.called("nft")
+
+
+@pytest.mark.parametrize("frames", [False, True])
+def test_trees_go_on_where_the_unit_that_let_them_go_ended_before_it_came_to_that(node, stopped, runs, frames):
+    made = failing(node, units=f"{UNIT} {OTHER}", ON_FAILURE=f"{UNIT}=continue")
+    process = stopped()
+    made.tree(OTHER, (process, False))
+    if frames:
+        made.keep_frames()
+    made.mark(f"{OTHER}.restored")
+    made.decide("go-on")
+    (made.root / "run/kup/open").symlink_to("now")
+    lose(made)
+    assert runs(process)
+    assert bool(made.called("paged seal")) is frames
 
 
 def test_where_kexec_is_refused_the_boot_loader_starts_the_old_kernel(node):
@@ -138,9 +168,9 @@ ALONE = pytest.mark.parametrize(
 def test_the_last_unit_to_fail_lets_the_others_go_on(node, stopped, runs, values, frames):
     made = failing(node, units=f"{UNIT} {OTHER}", **values)
     process = stopped()
+    made.tree(OTHER, (process, False))
     if frames:
         made.keep_frames()
-        made.tree(OTHER, (process, False))
     made.mark(f"{OTHER}.restored", f"{UNIT}.pending", f"{OTHER}.pending")
     lose(made)
     assert made.marked(f"{UNIT}.fresh")
@@ -151,8 +181,8 @@ def test_the_last_unit_to_fail_lets_the_others_go_on(node, stopped, runs, values
     assert (made.root / "run/kup/open").is_symlink()
     assert made.marked("rest")
     assert "nft delete table inet kup" in made.calls
-    assert made.decision() == ("go-on" if frames else None)
-    assert runs(process) is frames
+    assert made.decision() == "go-on"
+    assert runs(process)
     assert not jumps(made)
     # kup-restore-done writes the record.
     assert made.load()["PHASE"] == values.get("phase", "switching")

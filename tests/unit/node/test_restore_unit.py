@@ -317,6 +317,17 @@ def test_a_unit_that_may_have_run_has_appended_to_its_files_itself(node, stopped
     assert "--images" in made.called("environment")[-1]
 
 
+@pytest.mark.parametrize(
+    ("tries", "data", "may_have_run"),
+    [("n", "running", False), ("n", "", True), ("n", "checkpoint", True), ("no", "running", True)],
+)
+def test_where_the_new_kernel_went_back_before_any_unit_ran_none_has(node, tries, data, may_have_run):
+    made = with_files(node, running=OLD, DATA=data)
+    made.write_plan(f"tries-{UNIT}", tries)
+    made.run("boot/restore-unit", UNIT, "criu")
+    assert ("--images" not in made.called("environment")[-1]) is may_have_run
+
+
 def test_what_others_have_appended_is_noted(node):
     made = with_files(node, "echo '/log has grown by 4 bytes' >&2")
     done = made.run("boot/restore-unit", UNIT, "criu")
