@@ -68,7 +68,7 @@ from .._environment.plan import Plans
 from .._files import as_bytes, make_directory, read_text
 from .._paths import BOOT
 from .._system import network, private_places
-from .._system.processes import in_cgroup
+from .._system.processes import in_cgroup, parents
 from . import boot_units, network_lock, unit_state
 from . import record as records
 
@@ -132,6 +132,7 @@ class Plan:
         :raises KupError: a process cannot be looked at.
         """
         trees = {each.unit.name: in_cgroup(each.unit.cgroup) for each in checkpoints}
+        ancestors = parents()
         places = {each.unit.name: private_places.of(each.unit) for each in checkpoints}
         open_files.note(
             self.directory, {name: ([one.pid for one in tree], places[name]) for name, tree in trees.items()}
@@ -140,7 +141,9 @@ class Plan:
             self._put(name, text)
         for each in checkpoints:
             name = each.unit.name
-            self._put(f"tasks-{name}", "".join(f"{line}\n" for line in stopped.lines(trees[name], each.directory)))
+            self._put(
+                f"tasks-{name}", "".join(f"{line}\n" for line in stopped.lines(trees[name], each.directory, ancestors))
+            )
             forgets = each.findings.forgets
             lines = attributes.lines(each.attributes, trees[name], each.unit.main_pid, each.directory, forgets)
             if each.wiped is not None:

@@ -102,7 +102,8 @@ def test_who_was_stopped_before_the_freeze(tmp_path):
     for pid, state in ((7, 1), (8, 3), (10, 1)):
         (tmp_path / f"core-{pid}.img").write_bytes(image(state=state))
     tree = [types.SimpleNamespace(pid=pid) for pid in (7, 8, 9, 10)]
-    assert list(stopped.lines(tree, tmp_path)) == ["7 run", "8 stopped", "10 run"]
+    # Children first; the parents of the unit's main process come last.
+    assert list(stopped.lines(tree, tmp_path, {7: 1, 8: 10, 10: 7})) == ["8 stopped", "10 run", "7 run"]
     (tmp_path / "core-8.img").write_bytes(b"")
     with pytest.raises(KupError, match="not as CRIU writes it"):
-        list(stopped.lines(tree, tmp_path))
+        list(stopped.lines(tree, tmp_path, {}))

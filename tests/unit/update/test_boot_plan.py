@@ -141,7 +141,10 @@ def test_files_and_attributes_of_all_trees(monkeypatch, tmp_path):
     places = {"a.service": [Place("/tmp"), Place("/var/tmp", "/var/tmp/x/tmp")], "b.service": []}
     monkeypatch.setattr(boot_plan.private_places, "of", lambda unit: places[unit.name])
     monkeypatch.setattr(boot_plan.fork_wiping, "lines", lambda wiped, tree: [f"{len(tree)} {wiped}"] if tree else [])
-    monkeypatch.setattr(boot_plan.stopped, "lines", lambda tree, images: [f"{one.pid} {images}" for one in tree])
+    monkeypatch.setattr(boot_plan, "parents", lambda: "parents")
+    monkeypatch.setattr(
+        boot_plan.stopped, "lines", lambda tree, images, parents: [f"{one.pid} {images} {parents}" for one in tree]
+    )
     findings = examination.Findings(forgets="names")
     plan.note_trees(
         [
@@ -152,7 +155,7 @@ def test_files_and_attributes_of_all_trees(monkeypatch, tmp_path):
     words = ["--unit", "a.service", "--bound", "/var/tmp", "/var/tmp/x/tmp", "4", "7", "--unit", "b.service"]
     assert commands == [["/usr/local/lib/kup/environment", "note-files", str(tmp_path), *words]]
     assert files(tmp_path) == {"attributes-a.service", "ipc-b.service", "tasks-a.service", "tasks-b.service"}
-    assert (tmp_path / "tasks-a.service").read_text() == "4 /images\n7 /images\n"
+    assert (tmp_path / "tasks-a.service").read_text() == "4 /images parents\n7 /images parents\n"
     assert (tmp_path / "ipc-b.service").read_bytes() == b"objects\n"
     assert (tmp_path / "attributes-a.service").read_text() == "4 /images 5 names\n2 6\n"
 
