@@ -32,7 +32,8 @@ static const char *behind_name(pid_t thread, char *text, size_t size)
 {
 	char path[64], *end;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", thread);
+	/* That of the process would add up the times of all its threads. */
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", thread, thread);
 	if (read_beginning(path, text, size))
 		return NULL;
 	end = strrchr(text, ')');

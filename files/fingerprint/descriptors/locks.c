@@ -83,6 +83,9 @@ void locks_put_right(pid_t process, int number, const char *then, const char *no
 	struct locker locker = { 0 };
 	struct flock lock;
 
+	/* Both are sorted; there may be thousands. */
+	if (now && !strcmp(then, now))
+		return;
 	for (const char *next; then; then = next) {
 		size_t length = strcspn(then, ";");
 

@@ -23,9 +23,14 @@ enum {
 	/* Of open(2), with O_DIRECTORY: a file without a name is made then, and another one can only be opened. */
 	TMPFILE = 020000000,
 	TMPFILE_AND_DIRECTORY = 020200000,
+	/* __FMODE_NONOTIFY, of fanotify's descriptors: kernels before 6.14 show it. */
+	NONOTIFY = 0400000000,
 	/* EPOLLERR and EPOLLHUP: they are watched for in any case, but in one that has fired and was watched once (EPOLLONESHOT). */
 	ALWAYS_WATCHED = 0x18,
 };
+/* IN_EXCL_UNLINK of an inotify watch, which CRIU forgets. */
+#define EXCLUDES_UNLINKED 0x04000000UL
+#define MASK "mask:"
 
 #define COUNT(list) (sizeof(list) / sizeof(*(list)))
 
@@ -74,6 +79,12 @@ static void clear_bits(char *number, int base, unsigned long bits)
 		snprintf(number, strlen(number) + 1, base == 8 ? "0%lo" : "%lx", value & ~bits);
 }
 
+/* Of an open file, in octal. */
+static void clear_flags(char *number)
+{
+	clear_bits(number, 8, strtoul(number, NULL, 8) & TMPFILE ? NONOTIFY | TMPFILE_AND_DIRECTORY : NONOTIFY);
+}
+
 /* "19", the third word behind "tfd:", as in "5 events: 19 data: 5" */
 static bool is_watched(const struct line *line, size_t place)
 {
@@ -94,6 +105,8 @@ static void join_words(struct line *line)
 			continue;
 		if (is_watched(line, place))
 			clear_bits(word, 16, ALWAYS_WATCHED);
+		if (!strcmp(line->name, "inotify") && !strncmp(word, MASK, strlen(MASK)))
+			clear_bits(word + strlen(MASK), 16, EXCLUDES_UNLINKED);
 		length = strlen(word);
 		if (!is_identity(word) && !(is_lock && is_identity_of_lock(place))) {
 			if (end != line->value)
@@ -136,8 +149,8 @@ static void write_lines(FILE *file, char *text)
 
 		if (!*row || is_left_out(line.name))
 			continue;
-		if (!strcmp(line.name, "flags") && strtoul(line.value, NULL, 8) & TMPFILE)
-			clear_bits(line.value + strspn(line.value, " \t"), 8, TMPFILE_AND_DIRECTORY);
+		if (!strcmp(line.name, "flags"))
+			clear_flags(line.value + strspn(line.value, " \t"));
 		join_words(&line);
 		APPEND(lines, count, line);
 	}

@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -15,23 +14,19 @@
 
 #define STATE "State:\t"
 #define SIGNALS_BLOCKED "SigBlk"
-#define SIGNALS_PENDING "SigPnd"
-#define SIGNALS_PENDING_SHARED "ShdPnd"
 /* C libraries of older systems have no name for it. */
 #define EPOLL_PWAIT2 441
 
 /*
  * Left out of status are counters and sizes, processors and memory nodes (`affinity`, attributes.h), mitigations of the processor, which the
- * next kernel may have others of, and what the images must have for the restore to succeed: ids of processes and namespaces.
+ * next kernel may have others of, and what the images must have for the restore to succeed: ids of processes and namespaces. So are signals that
+ * wait: the images have those from before the freeze, a thread takes them on its way to its stop, and the freeze itself sends SIGCHLD to parents.
  */
 static const struct fact_type types[] = {
 	{ "Umask", FACT_MOVES },
 	{ "Uid", FACT_MOVES },
 	{ "Gid", FACT_MOVES },
 	{ "Groups", FACT_STAYS },
-	/* A signal that has come meanwhile waits as well, such as that of a timer. */
-	{ SIGNALS_PENDING, FACT_GROWS },
-	{ SIGNALS_PENDING_SHARED, FACT_GROWS },
 	/*
 	 * A restored tree is left stopped, by SIGSTOP: a parent gets SIGCHLD for it, and may stand at the beginning of its handler, which blocks
 	 * more for its time. Where it is not told see has_own_mask().
@@ -55,7 +50,7 @@ static const struct fact_type types[] = {
 };
 static const struct fact_types all = { types, sizeof(types) / sizeof(*types) };
 /* So many are in status. */
-enum { IN_STATUS = 17 };
+enum { IN_STATUS = 15 };
 
 /* struct sched_attr in its first size, which all kernels know. */
 struct scheduling {
@@ -99,12 +94,6 @@ static bool has_own_mask(pid_t thread)
 	return false;
 }
 
-/* But for SIGCHLD: a parent gets that from the freeze, for its children that are left stopped. Their ends are in the images. */
-static void write_pending(FILE *file, const char *name, const char *mask)
-{
-	fprintf(file, " %s=%016llx", name, strtoull(mask, NULL, 16) & ~(1ULL << (SIGCHLD - 1)));
-}
-
 /* Writes the facts of a thread. 1: it has ended; -1 after saying why it cannot be read. */
 static int write_facts(FILE *file, pid_t process, pid_t thread)
 {
@@ -126,9 +115,7 @@ static int write_facts(FILE *file, pid_t process, pid_t thread)
 			continue;
 		*colon = '\0';
 		count++;
-		if (!strcmp(line, SIGNALS_PENDING) || !strcmp(line, SIGNALS_PENDING_SHARED))
-			write_pending(file, line, colon + 1);
-		else if (strcmp(line, SIGNALS_BLOCKED) || !has_own_mask(thread))
+		if (strcmp(line, SIGNALS_BLOCKED) || !has_own_mask(thread))
 			fact_write(file, line, colon + 1);
 	}
 	has_ended |= ferror(status) != 0; /* while it was read */
@@ -199,9 +186,8 @@ int threads_take(struct facts *facts, struct words *words)
 	return facts_take(facts, words, "thread", true);
 }
 
-static size_t put_right(const struct facts_line *line)
+static size_t put_right(const struct facts_line *line, bool still)
 {
-	bool still = stands_still(line->process);
 	char where[64];
 	int code;
 
@@ -220,9 +206,16 @@ static size_t put_right(const struct facts_line *line)
 
 size_t threads_put_right(const struct facts *facts)
 {
+	pid_t process = 0;
+	bool still = false;
 	size_t left = 0;
 
-	for (size_t i = 0; i < facts->count; i++)
-		left += put_right(&facts->list[i]);
+	for (size_t i = 0; i < facts->count; i++) {
+		if (facts->list[i].process != process) {
+			process = facts->list[i].process;
+			still = stands_still(process);
+		}
+		left += put_right(&facts->list[i], still);
+	}
 	return left;
 }
