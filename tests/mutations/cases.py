@@ -529,8 +529,8 @@ CASES = (
     Mutation(
         "files/node/boot/restore-unit",
         "a log that a unit has written itself is taken for another program's",
-        "|| [ ${#tries} -ne 1 ]",
-        "",
+        "*' n' | *' o' | 'running no')",
+        "*)",
     ),
     Mutation(
         "files/node/boot/shut-down",
@@ -549,6 +549,18 @@ CASES = (
         "a restore does not wait for routes",
         'until ip -batch "$plan/routes" >/dev/null 2>&1; do',
         "until :; do",
+    ),
+    Mutation(
+        "files/node/boot/let-go.sh",
+        "a unit goes on while the node goes back",
+        "decide go-on || return 1",
+        "decide go-on || :",
+    ),
+    Mutation(
+        "plugins/module_utils/_environment/stopped.py",
+        "a parent goes on before its children, and sees them stopped",
+        "_depth(one.pid, parents), reverse=True)",
+        "_depth(one.pid, parents))",
     ),
     Mutation(
         "files/fingerprint/descriptors/locks.c",
@@ -587,8 +599,8 @@ CASES = (
         ":",
     ),
     Mutation(
-        "files/node/lib/frames.sh",
-        "the decision on frames can be made twice",
+        "files/node/lib/trees.sh",
+        "the decision on all units can be made twice",
         'ln -s "$1" "$run/decision"',
         'ln -sfn "$1" "$run/decision"',
     ),
@@ -673,7 +685,7 @@ CASES = (
     Mutation(
         "files/node/boot/restore-failed",
         "frames of running applications are taken back",
-        'goes_forward && { [ ! -e "$plan/frames" ] || decide go-back; }',
+        'goes_forward && { decide go-back || [ ! -e "$plan/frames" ]; }',
         "goes_forward",
     ),
     Mutation(

@@ -181,18 +181,21 @@ def scheduling_policy(process, around):
 
 
 @check
-def foreign_session(session, main_pid):
-    """The main process is in a session that another process leads, or in a process group that is neither its own nor its session's."""
+def foreign_session(session):
+    """The main process is in a session that another process leads, or in another process group than that of its session.
+
+    The kernel hangs up a group that is stopped and whose last relative in the session ends: CRIU, which leaves the tree stopped.
+    """
     if session.is_led:
         yield (
             "its main process",
             f"is in session {session.number}, whose leader is another process",
             "let systemd start the service, not another program",
         )
-    elif session.group not in (main_pid, session.number):
+    elif session.group != session.number:
         yield (
             "its main process",
-            f"is in process group {session.group}, which is neither its own nor that of its session ({session.number})",
+            f"is in process group {session.group}, which is not that of its session ({session.number})",
             "let systemd start the service, not another program",
         )
 

@@ -94,6 +94,18 @@ def eventfd_semaphore(descriptor, around):
 
 
 @check
+def inotify_once(descriptor, around):
+    """An inotify has a watch for one event (`IN_ONESHOT`), which CRIU makes one for all; kernels before 5.19 do not tell."""
+    del around
+    if descriptor.watches_once:
+        yield (
+            descriptor.text,
+            "watches a file for one event only (IN_ONESHOT), and would tell of all after a restore",
+            "switch off the feature that uses it",
+        )
+
+
+@check
 def connected_unix_socket(descriptor, around):
     """A unix socket is connected to a process that is not carried, other than the journal, syslog or systemd's notifications."""
     del around
@@ -285,6 +297,7 @@ DESCRIPTOR_CHECKS = (
     anonymous_inode,
     pidfd,
     eventfd_semaphore,
+    inotify_once,
     connected_unix_socket,
     peer_of_another_user,
     moved_unix_socket,

@@ -80,7 +80,7 @@ def examine(unit, carried=_ALONE, criu=""):
 
 def _of_unit(unit, around, session):
     """Blockers of what belongs to the unit, and to none of its processes alone."""
-    found = list(foreign_session(session, unit.main_pid)) if session else []
+    found = list(foreign_session(session)) if session else []
     return found + [each for outsider in seen.outsiders(unit) for each in scope_child(outsider, around)]
 
 

@@ -13,7 +13,7 @@ import shutil
 import socket
 import stat
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .._files import each_line, read_lines, read_text
 from .._system import descriptors, memory, memory_paths, mountinfo, private_places, processes, smaps, sysv, unix_sockets
@@ -35,6 +35,10 @@ _NAMESPACES = ("pid", "net", "user")
 _ALL_NAMESPACES = (*_NAMESPACES, "mnt")
 _MOMENT = 1  # seconds
 _DELETED = " (deleted)"
+# What fdinfo has to be read of.
+_TELLING = ("anon_inode:[eventfd]", "anon_inode:inotify")
+# IN_ONESHOT in the mask of a watch
+_WATCHED_ONCE = re.compile(r"^inotify .* mask:[89a-f][0-9a-f]{7} ", re.MULTILINE)
 # Memory without a name, which the kernel calls deleted files: it travels as other memory does.
 _NAMELESS = ("/memfd:", "/dev/zero (", "/anon_hugepage (", "/SYSV")
 
@@ -124,7 +128,7 @@ class Descriptor:
     carried unit; of files: number of the ``device`` of a regular one (empty in a private place, whose files go along), ``external``: CRIU's
     name where it is on a mount that the unit does not have, ``private``: the next boot has not got it at its path, ``unseen``: it is
     written to, and its path leads elsewhere outside of the unit, ``unreadable``: why it cannot be looked at, ``deleted``: it has no name;
-    ``semaphore``: it is an eventfd that counts as one.
+    ``semaphore``: it is an eventfd that counts as one; ``watches_once``: an inotify has a watch that ends with its first event.
     """
 
     number: int
@@ -146,6 +150,7 @@ class Descriptor:
     unreadable: str = ""
     deleted: Deleted = Deleted()
     semaphore: bool = False
+    watches_once: bool = False
 
     @property
     def text(self):
@@ -372,8 +377,7 @@ class Descriptors:
                     elif target.startswith("/"):
                         found = _file(one, number, target, self._mounts, mounts)
                     else:
-                        semaphore = target == "anon_inode:[eventfd]" and _is_semaphore(one, number)
-                        found = Descriptor(number, target, holder=self._elsewhere.get(target, 0), semaphore=semaphore)
+                        found = _nameless(one, number, target, self._elsewhere.get(target, 0))
                     if found:
                         yield found
 
@@ -460,9 +464,15 @@ def _service(pid):
     return name if name.endswith(".service") and not name.startswith(_OF_THE_NODE) else ""
 
 
-def _is_semaphore(one, number):
-    # Kernels before 6.5 do not say so.
-    return "\neventfd-semaphore: 1" in read_text(f"{one.path}/fdinfo/{number}", "")
+def _nameless(one, number, target, holder):
+    """A `Descriptor` of what is neither a socket nor a file with a path."""
+    found = Descriptor(number, target, holder=holder)
+    if target not in _TELLING:
+        return found
+    # Kernels before 6.5 do not tell of semaphores, and those before 5.19 not of flags of watches.
+    told = read_text(f"{one.path}/fdinfo/{number}", "")
+    semaphore, once = "\neventfd-semaphore: 1" in told, _WATCHED_ONCE.search(told) is not None
+    return replace(found, semaphore=semaphore, watches_once=once)
 
 
 def _file(one, number, target, numbers, mounts):

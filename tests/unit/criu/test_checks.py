@@ -113,8 +113,8 @@ CASES = [
     # Unreadable: the process has ended.
     ("pid-namespace", Case(in_namespace("pid"), process(namespaces=dict.fromkeys(HOST, "")), "its pid namespace")),
     ("tracer", Case(process(tracer="12"), process(), "the process", "is traced by pid 12")),
-    ("foreign-session", Case((Session(6, 6, True), 7), (Session(6, 6, False), 7), "its main process", "whose leader")),
-    ("foreign-session", Case((Session(6, 5, False), 7), (Session(6, 7, False), 7), "its main process", "group 5")),
+    ("foreign-session", Case((Session(6, 6, True),), (Session(6, 6, False),), "its main process", "whose leader")),
+    ("foreign-session", Case((Session(6, 5, False),), (Session(6, 6, False),), "its main process", "group 5")),
     ("control-group", Case(process(cgroup=f"{UNIT}/x"), process(), f"its control group {UNIT}/x", "Delegate=")),
     ("control-group", Case(process(cgroup=f"{UNIT}/x"), process(cgroup=""), f"its control group {UNIT}/x")),
     ("pending-memory", Case(process(userfaultfd=True), process(), "its memory", "userfaultfd")),
@@ -401,6 +401,15 @@ CASES = [
             descriptor("anon_inode:[eventfd]"),
             "descriptor 5 (anon_inode:[eventfd])",
             "counts as a semaphore",
+        ),
+    ),
+    (
+        "inotify-once",
+        Case(
+            descriptor("anon_inode:inotify", watches_once=True),
+            descriptor("anon_inode:inotify"),
+            "descriptor 5 (anon_inode:inotify)",
+            "for one event only",
         ),
     ),
     # Without CRIU nothing is known yet.

@@ -841,3 +841,16 @@ def ebpf_program():
     if descriptor < 0:
         raise OSError(ctypes.get_errno(), "bpf")
     return descriptor
+
+
+def test_what_fdinfo_tells_of_is_seen():
+    """Of this process, whose kernel tells of all."""
+    libc, one = ctypes.CDLL(None, use_errno=True), processes.Process(os.getpid())
+    numbers = {"": os.eventfd(1), "semaphore": os.eventfd(1, os.EFD_SEMAPHORE)}
+    numbers |= {name: libc.inotify_init1(0) for name in ("all", "watches_once")}
+    for name, flags in (("all", 0), ("watches_once", 0x80000000)):
+        assert libc.inotify_add_watch(numbers[name], b"/", ctypes.c_uint32(0x100 | flags)) > 0
+    for name, number in numbers.items():
+        found = seen._nameless(one, number, os.readlink(f"/proc/self/fd/{number}"), 0)
+        assert (found.semaphore, found.watches_once) == (name == "semaphore", name == "watches_once"), name
+        os.close(number)
