@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Behind KIND, PROCESS and NUMBER. */
+enum { FIRST_FACT = 3 };
 #define NAME_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 
 void fact_write_value(FILE *file, const char *value)
@@ -47,24 +49,42 @@ static bool is_fact(const char *word)
 	return true;
 }
 
-int facts_take(struct facts *facts, struct words *words, const char *kind, bool has_number)
+char *facts_text(int (*write)(FILE *file, const void *of), const void *of, int *code)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *memory = open_memstream(&text, &size);
+
+	if (!memory) {
+		*code = fail("There is no memory for the fingerprint.");
+		return NULL;
+	}
+	*code = write(memory, of);
+	if (fclose(memory) && !*code)
+		*code = fail("There is no memory for the fingerprint.");
+	if (!*code)
+		return text;
+	free(text);
+	return NULL;
+}
+
+int facts_take(struct facts *facts, struct words *words, const char *kind)
 {
 	struct facts_line line = { 0 };
-	size_t first = has_number ? 3 : 2;
 	uint64_t process, number;
 
 	if (strcmp(words->word[0], kind))
 		return 1;
-	if (words->count <= first || parse_number(words->word[1], INT_MAX, &process) || !process ||
-	    parse_number(words->word[first - 1], INT_MAX, &number))
+	if (words->count <= FIRST_FACT || parse_number(words->word[1], INT_MAX, &process) || !process ||
+	    parse_number(words->word[2], INT_MAX, &number))
 		return -1;
-	for (size_t i = first; i < words->count; i++)
+	for (size_t i = FIRST_FACT; i < words->count; i++)
 		if (!is_fact(words->word[i]))
 			return -1;
 	line.process = (pid_t)process;
 	line.number = (int)number;
-	line.words = words->word[first];
-	line.count = words->count - first;
+	line.words = words->word[FIRST_FACT];
+	line.count = words->count - FIRST_FACT;
 	APPEND(facts->list, facts->count, line);
 	return 0;
 }

@@ -25,7 +25,7 @@ struct fact_types {
 	size_t count;
 };
 
-/* A line: `numbers` are process and thread, process and descriptor, or the process twice. */
+/* A line: `number` is that of a thread or a descriptor of the process. */
 struct facts_line {
 	pid_t process;
 	int number;
@@ -43,8 +43,10 @@ struct facts {
 void fact_write(FILE *file, const char *name, const char *value);
 /* The same of the value alone. */
 void fact_write_value(FILE *file, const char *value);
-/* Takes "KIND PROCESS [NUMBER] FACT..." if it is of this kind. 1: it is not; -1: it is broken. */
-int facts_take(struct facts *facts, struct words *words, const char *kind, bool has_number);
+/* What `write` writes of the thing `of`, as text to be freed. NULL, with `*code` as that of `write`, or -1 after saying that there is no memory. */
+char *facts_text(int (*write)(FILE *file, const void *of), const void *of, int *code);
+/* Takes "KIND PROCESS NUMBER FACT..." if it is of this kind. 1: it is not; -1: it is broken. */
+int facts_take(struct facts *facts, struct words *words, const char *kind);
 /*
  * Compares with the facts `now` (split in place), and prints what differs behind `where`. Returns the number of differences. Facts that the
  * kernel of the record did not tell are no differences.

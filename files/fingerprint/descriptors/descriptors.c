@@ -28,24 +28,22 @@ static int open_directory(pid_t process, const char *name)
 	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
+struct descriptor {
+	const struct told_of *told;
+	const char *number;
+};
+
+static int write_facts(FILE *file, const void *of)
+{
+	const struct descriptor *descriptor = of;
+
+	return told_write(file, descriptor->told, descriptor->number);
+}
+
 /* The facts of a descriptor as text, to be freed. NULL, with `*code` as that of told_write(). */
 static char *facts_of(const struct told_of *told, const char *number, int *code)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *memory = open_memstream(&text, &size);
-
-	if (!memory) {
-		*code = fail("There is no memory for the fingerprint.");
-		return NULL;
-	}
-	*code = told_write(memory, told, number);
-	if (fclose(memory) && !*code)
-		*code = fail("There is no memory for the fingerprint.");
-	if (!*code)
-		return text;
-	free(text);
-	return NULL;
+	return facts_text(write_facts, &(struct descriptor){ told, number }, code);
 }
 
 int descriptors_record(FILE *file, pid_t process)
@@ -79,7 +77,7 @@ int descriptors_record(FILE *file, pid_t process)
 
 int descriptors_take(struct facts *facts, struct words *words)
 {
-	return facts_take(facts, words, "descriptor", true);
+	return facts_take(facts, words, "descriptor");
 }
 
 /* Has the open file get the status flags of the record, where these are all that differs in its flags. Whether it was tried. */

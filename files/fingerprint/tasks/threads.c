@@ -94,11 +94,17 @@ static bool has_own_mask(pid_t thread)
 	return false;
 }
 
+struct thread_of {
+	pid_t process, thread;
+};
+
 /* Writes the facts of a thread. 1: it has ended; -1 after saying why it cannot be read. */
-static int write_facts(FILE *file, pid_t process, pid_t thread)
+static int write_facts(FILE *file, const void *of)
 {
+	const struct thread_of *which = of;
+	pid_t process = which->process, thread = which->thread;
 	char path[64], *line = NULL;
-	bool has_ended = false;
+	bool is_gone = false;
 	size_t room = 0, count = 0;
 	FILE *status;
 
@@ -110,7 +116,7 @@ static int write_facts(FILE *file, pid_t process, pid_t thread)
 		char *colon = strchr(line, ':');
 
 		if (!strncmp(line, STATE, strlen(STATE)))
-			has_ended = strchr("ZX", line[strlen(STATE)]);
+			is_gone = strchr("ZX", line[strlen(STATE)]);
 		if (!colon || !is_known(line, (size_t)(colon - line)))
 			continue;
 		*colon = '\0';
@@ -118,10 +124,10 @@ static int write_facts(FILE *file, pid_t process, pid_t thread)
 		if (strcmp(line, SIGNALS_BLOCKED) || !has_own_mask(thread))
 			fact_write(file, line, colon + 1);
 	}
-	has_ended |= ferror(status) != 0; /* while it was read */
+	is_gone |= ferror(status) != 0; /* while it was read */
 	free(line);
 	fclose(status);
-	if (has_ended)
+	if (is_gone)
 		return 1;
 	if (count != IN_STATUS)
 		return fail("%s tells %zu of the %d things that are compared.", path, count, IN_STATUS);
@@ -134,21 +140,7 @@ static int write_facts(FILE *file, pid_t process, pid_t thread)
 /* The facts of a thread as text, to be freed. NULL, with `*code` as that of write_facts(). */
 static char *facts_of(pid_t process, pid_t thread, int *code)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *memory = open_memstream(&text, &size);
-
-	if (!memory) {
-		*code = fail("There is no memory for the fingerprint.");
-		return NULL;
-	}
-	*code = write_facts(memory, process, thread);
-	if (fclose(memory) && !*code)
-		*code = fail("There is no memory for the fingerprint.");
-	if (!*code)
-		return text;
-	free(text);
-	return NULL;
+	return facts_text(write_facts, &(struct thread_of){ process, thread }, code);
 }
 
 static int record_thread(FILE *file, pid_t process, pid_t thread)
@@ -183,7 +175,7 @@ int threads_record(FILE *file, pid_t process)
 
 int threads_take(struct facts *facts, struct words *words)
 {
-	return facts_take(facts, words, "thread", true);
+	return facts_take(facts, words, "thread");
 }
 
 static size_t put_right(const struct facts_line *line, bool still)
