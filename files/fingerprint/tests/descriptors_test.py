@@ -11,10 +11,11 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import unittest
 
-PROGRAM = None
+import recorded
+from recorded import facts
+
 NUMBER_OF_PIDFD_GETFD = 438
 LIBC = ctypes.CDLL(None, use_errno=True)
 # Opens one of each kind, tells its number, and waits.
@@ -47,20 +48,10 @@ sys.stdin.read()
 """
 
 
-def run(*words):
-    return subprocess.run([PROGRAM, *words], capture_output=True, text=True, check=False)
-
-
-def facts(line):
-    """The facts of a line, as a dict."""
-    return dict(word.split("=", 1) for word in line.split() if "=" in word)
-
-
-class Descriptors(unittest.TestCase):
+class Descriptors(recorded.Recorded):
     def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.path, self.file = f"{directory.name}/record", f"{directory.name}/file"
+        super().setUp()
+        self.file = f"{self.directory}/file"
         self.target = subprocess.Popen(
             ["/usr/bin/python3", "-c", TARGET, self.file],
             stdin=subprocess.PIPE,
@@ -75,21 +66,7 @@ class Descriptors(unittest.TestCase):
         self.addCleanup(self.target.send_signal, signal.SIGCONT)
 
     def record(self):
-        done = run("record", str(self.pid))
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.write(done.stdout)
-        lines = [line for line in done.stdout.splitlines() if line.startswith("descriptor ")]
-        return {int(line.split()[2]): line for line in lines}
-
-    def write(self, text):
-        with open(self.path, "w", encoding="ascii") as stream:
-            stream.write(text)
-
-    def compare(self):
-        done = run("put-right", self.path)
-        self.assertEqual(done.stderr, "")
-        self.assertEqual(done.returncode, 3 if done.stdout else 0)
-        return done.stdout.splitlines()
+        return {int(line.split()[2]): line for line in super().record("descriptor")}
 
     def copy(self, kind):
         """A copy of the descriptor, of the same open file."""
@@ -217,5 +194,5 @@ class Descriptors(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PROGRAM = sys.argv.pop(1)
+    recorded.PROGRAM = sys.argv.pop(1)
     unittest.main()

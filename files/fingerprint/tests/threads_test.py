@@ -13,7 +13,9 @@ import tempfile
 import time
 import unittest
 
-PROGRAM = None
+import recorded
+from recorded import facts, run
+
 # A thread that does at each line what the line says, and then says so.
 TARGET = """
 import ctypes, os, queue, signal, struct, sys, threading
@@ -60,21 +62,10 @@ orders.put([])
 """
 
 
-def facts(line):
-    """The facts of a line, as a dict."""
-    return dict(word.split("=", 1) for word in line.split() if "=" in word)
-
-
-def run(*words):
-    return subprocess.run([PROGRAM, *words], capture_output=True, text=True, check=False)
-
-
 @unittest.skipUnless(os.getuid() == 0, "changes groups")
-class Credentials(unittest.TestCase):
+class Credentials(recorded.Recorded):
     def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.path = f"{directory.name}/record"
+        super().setUp()
         self.target = subprocess.Popen(
             ["/usr/bin/python3", "-c", TARGET],
             stdin=subprocess.PIPE,
@@ -92,20 +83,7 @@ class Credentials(unittest.TestCase):
         return self.target.stdout.readline().strip()
 
     def record(self):
-        done = run("record", str(self.pid))
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.write(done.stdout)
-        return [line for line in done.stdout.splitlines() if line.startswith("thread ")]
-
-    def write(self, text):
-        with open(self.path, "w", encoding="ascii") as stream:
-            stream.write(text)
-
-    def compare(self):
-        done = run("put-right", self.path)
-        self.assertEqual(done.stderr, "")
-        self.assertEqual(done.returncode, 3 if done.stdout else 0)
-        return done.stdout.splitlines()
+        return super().record("thread")
 
     def test_every_thread_has_its_own(self):
         self.assertEqual(self.order("privileges"), "0")
@@ -248,5 +226,5 @@ class Credentials(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PROGRAM = sys.argv.pop(1)
+    recorded.PROGRAM = sys.argv.pop(1)
     unittest.main()
