@@ -40,7 +40,7 @@ help: ## say what there is
 	@echo
 	@echo "  demo and lab take NODES=$(NODES), and MEM, CPUS, RELEASE, FROM, TO, CRIU (defaults: lab/defaults.py);"
 	@echo "  demo also KEYS=$(KEYS) ENGINE=$(ENGINE); vm takes SCENARIO=NAME for one of them; bench BENCH=$(BENCH);"
-	@echo "  torture, cases, applications, kernels, kmod, outages and bench take OPTIONS=... (python3 -m tests.faults.run --help)."
+	@echo "  torture, cases, applications, pairs, kernels, kmod, outages and bench take OPTIONS=... (python3 -m tests.faults.run --help)."
 
 .PHONY: demo
 demo: lab-tools ## update a fleet of virtual machines under load, from one kernel to another
@@ -66,6 +66,10 @@ cases: lab-tools ## carry units with all that a node may have through updates fo
 .PHONY: applications
 applications: lab-tools ## carry databases, caches, web servers and more, as Debian has them, through an update of one node
 	$(call slice,tests.applications)
+
+.PHONY: pairs
+pairs: lab-tools ## update a memcached from kernel to kernel for half an hour, from where the last slice ended
+	$(call slice,tests.pairs)
 
 .PHONY: kernels
 kernels: kernel-tools ## patch and boot kernels of the mirror for half an hour, from where the last slice ended

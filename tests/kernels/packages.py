@@ -7,7 +7,7 @@ import urllib.error
 import urllib.request
 from dataclasses import dataclass
 
-from lab import mirror
+from lab import kernels, mirror
 
 # Where kernels are: (archive, suite), oldest release first. A release that is in several suites counts once.
 SUITES = (
@@ -62,6 +62,23 @@ def wanted():
     listed = _listed()
     generic = {package.series: package for package in listed if not package.is_cloud}
     return [package for package in listed if package.is_cloud or package is generic[package.series]]
+
+
+def download(package, folder):
+    """Fetch all packages of the kernel of ``package`` that the mirror serves; return their paths in ``folder``.
+
+    From 6.16 on a kernel is in several packages.
+    """
+    parts = rf"linux-(?:{'|'.join(kernels.PARTS)})-{re.escape(package.release)}"
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for stanza in mirror.packages(package.suite, parts):
+        path = folder / stanza["Filename"].rpartition("/")[2]
+        new = path.with_suffix(".new")
+        urllib.request.urlretrieve(package.suite.url(stanza["Filename"]), new)
+        new.rename(path)
+        paths.append(path)
+    return paths
 
 
 def place(release, cache):
