@@ -14,6 +14,10 @@ class KupError(Exception):
     """
 
 
+class PassingError(KupError):
+    """What was in the way may pass by itself: the same may work a moment later."""
+
+
 def printable(text):
     """``text`` that an application has chosen, for a person: what would move the cursor or break the line is escaped."""
     return "".join(each if each.isprintable() else each.encode("unicode_escape", "replace").decode() for each in text)

@@ -901,8 +901,8 @@ CASES = (
     Mutation(
         "plugins/module_utils/_update/checkpoints.py",
         "a unit that cannot be moved is dumped",
-        "        if blockers:",
-        "        if False:",
+        "    if blockers:\n        raise Blocked(blockers[:1])",
+        "",
     ),
     Mutation(
         "plugins/module_utils/_update/switch.py",
@@ -927,6 +927,18 @@ CASES = (
         "a switch that was given up leaves the applications frozen",
         "            undo.attempt(each.resume)",
         "            pass",
+    ),
+    Mutation(
+        "plugins/module_utils/_update/switch.py",
+        "attempts freeze longer, one after the other, than the limit of a freeze",
+        "        if frozen > self._patience / 2:\n            return False\n",
+        "",
+    ),
+    Mutation(
+        "plugins/module_utils/_update/switch.py",
+        "a unit that a failed attempt has ended is carried as it began anew",
+        "        return not _replaced(self._taken())",
+        "        return True",
     ),
     Mutation(
         "plugins/module_utils/_update/switch.py",
@@ -1045,7 +1057,7 @@ CASES = (
     Mutation(
         "plugins/module_utils/_update/switch.py",
         "a freeze has no limit of its own",
-        "        checkpoints.freeze(self._checkpoints, patience)",
+        "        checkpoints.freeze(self._checkpoints, self._patience)",
         "        checkpoints.freeze(self._checkpoints)",
     ),
     Mutation(

@@ -22,7 +22,7 @@ ROOMS = {
     "_engines": {"_image", "_system", "_boot", "_criu", "_environment"},
     "_update": {"_system", "_drain", "_boot", "_criu", "_environment", "_engines"},
 }
-FOOT = {"_blocker", "_errors", "_files", "_paths", "_run", "_windows"}
+FOOT = {"_again", "_blocker", "_errors", "_files", "_paths", "_run", "_windows"}
 
 #: All that the controller's own code (action plugins, plugin_utils) may know of the library.
 FOR_THE_CONTROLLER = {

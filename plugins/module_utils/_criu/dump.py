@@ -11,7 +11,7 @@ import os
 import subprocess
 import time
 
-from .._errors import KupError
+from .._errors import KupError, PassingError
 from .._files import make_directory, write_file
 from . import cleanup
 from . import command as criu_command
@@ -86,7 +86,8 @@ class Dump:
                 pass
             if self.ended:
                 complaint = criu_command.complaint(self.directory, "dump", self._process.returncode)
-                raise KupError(f"CRIU could not dump {self.unit.name}: {complaint}")
+                failure = KupError if self.killed else PassingError
+                raise failure(f"CRIU could not dump {self.unit.name}: {complaint}")
             if time.monotonic() > deadline:
                 raise KupError(self._too_late(pipe))
             time.sleep(0.005)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 import time
 
+from .. import _again as again
 from .._blocker import Blocked
 from .._criu import carried as travelling
 from .._criu import connection_lock, examination, seen
@@ -47,19 +48,25 @@ def examine(checkpoints, beside=()):
     :param beside: more units that travel with them.
     :raises KupError: a unit cannot be moved.
     """
+    blockers = again.settled(lambda: _look(checkpoints, beside), bool)
+    if blockers:
+        raise Blocked(blockers[:1])
+
+
+def _look(checkpoints, beside):
+    """Examine each unit once; returns what stands in the way."""
     for each in checkpoints:
         unit = each.unit = Unit(each.unit.name)
         if not unit.active:
             raise KupError(f"{unit.name} is {unit.properties['ActiveState']}, expected active with a main process.")
     carried = travelling.of([*(each.unit for each in checkpoints), *beside])
     criu = seen.version()
+    found = []
     for each in checkpoints:
         each.findings = examination.examine(each.unit, carried, criu)
-        blockers = each.findings.blockers
-        if each.settings["PHASE"] in records.RETURNABLE:
-            blockers = [found for found in blockers if found.code not in examination.LOSSES]
-        if blockers:
-            raise Blocked(blockers[:1])
+        lost = examination.LOSSES if each.settings["PHASE"] in records.RETURNABLE else ()
+        found += [blocker for blocker in each.findings.blockers if blocker.code not in lost]
+    return found
 
 
 def pre_copy(checkpoints):

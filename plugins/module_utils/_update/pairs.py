@@ -15,7 +15,7 @@ import os
 import shutil
 
 from .._criu import carried
-from .._errors import KupError, printable
+from .._errors import KupError, PassingError, printable
 from .._files import make_directory, read_lines
 from .._paths import RUNTIME
 from .._run import run
@@ -36,7 +36,7 @@ def take(checkpoints, trees, directory):
     """Take the connections between the units of complete, frozen ``checkpoints`` into ``directory``/pairs; nothing where there is none.
 
     :param trees: dict unit → its processes.
-    :raises KupError: one cannot be taken, or leads to a process that is not carried.
+    :raises PassingError: one cannot be taken, or leads to a process that is not carried.
     """
     together = [each for each in checkpoints if each.findings.ends]
     if not together:
@@ -65,7 +65,7 @@ def _taken(place, rows):
     done = run([_PROGRAM, "take-pairs", place], stdin=rows, check=False, timeout=_PATIENCE)
     if done.returncode:
         said = printable(done.stderr.strip()) or f"exit code {done.returncode}"
-        raise KupError(f"The unix connections between the units cannot be taken: {said}")
+        raise PassingError(f"The unix connections between the units cannot be taken: {said}")
     return {line.split()[0] for line in done.stdout.splitlines() if line}
 
 

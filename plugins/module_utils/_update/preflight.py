@@ -15,6 +15,7 @@ import os
 import shutil
 from dataclasses import dataclass, field
 
+from .. import _again as again
 from .._blocker import Blocked, about, all_of, first_of, sentences
 from .._boot import grub, kexec
 from .._boot import kernels as node_kernels
@@ -61,7 +62,7 @@ def examine(selector, unit_names, images, engine, disk_checkpoint, owner, *, fre
     wanted = target or node_kernels.in_package(package)
     record = records.load()
     needs_update = wanted != running or record["PHASE"] == "probation"
-    judged = _judge_all([Unit(name) for name in full_names(unit_names)])
+    judged = again.settled(lambda: _judge_all(unit_names), lambda found: any(one.examined for one in found))
     blockers, missing, choice = records.rivals(record, owner, wanted), _missing(), _Choice()
     if needs_update:
         kernels = [running, wanted] if wanted else [running]
@@ -189,6 +190,8 @@ class _Judged:
     unit: Unit
     verdict: dict
     blockers: list
+    # Those of the examination: what an application does may pass, what its unit or its node is stays.
+    examined: list
 
 
 def judge_unit(name):
@@ -203,7 +206,8 @@ def _of_run_files(unit):
     return found + environment_checks.run_directory(sorted(use.elsewhere))
 
 
-def _judge_all(units):
+def _judge_all(names):
+    units = [Unit(name) for name in full_names(names)]
     carried, criu = criu_carried.of(units), criu_seen.version()
     return [_judge(unit, carried, criu) for unit in units]
 
@@ -211,17 +215,18 @@ def _judge_all(units):
 def _judge(unit, carried, criu):
     verdict = {"unit": unit.name, "movable": False, "processes": len(unit.processes)}
     verdict |= {"rss_bytes": unit.rss if processes.HAS_PSUTIL else 0, "shmem_bytes": unit.shmem}
-    blockers = about(first_of(checks.UNIT_CHECKS, unit), unit=unit.name)
+    blockers, examined = about(first_of(checks.UNIT_CHECKS, unit), unit=unit.name), []
     if not blockers:
         findings = examination.examine(unit, carried, criu)
         used = mounts.of_unit(unit)
         refused = [each for mount in used for each in first_of(environment_checks.MOUNT_CHECKS, mount)]
         labels = security_profiles.of_unit(unit)
         refused += [each for label in labels for each in first_of(environment_checks.LABEL_CHECKS, label)]
-        blockers = findings.blockers + about(refused + _of_run_files(unit), unit=unit.name) + rehearsal.blockers(unit)
+        examined = findings.blockers
+        blockers = examined + about(refused + _of_run_files(unit), unit=unit.name) + rehearsal.blockers(unit)
         verdict["movable"] = not blockers
         verdict["mounts"] = [mount.place for mount in used]
         verdict["connections"] = len([socket for socket in findings.sockets if socket.connected])
     verdict["problems"] = sentences(blockers)
     verdict["details"] = [blocker.as_dict() for blocker in blockers]
-    return _Judged(unit, verdict, blockers)
+    return _Judged(unit, verdict, blockers, examined)

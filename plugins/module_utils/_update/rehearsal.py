@@ -15,6 +15,7 @@ import shutil
 import time
 from dataclasses import dataclass
 
+from .. import _again as again
 from .._blocker import Blocked, about
 from .._boot import kernels
 from .._criu import command as criu_command
@@ -56,6 +57,12 @@ def rehearse(names, limit):
 
 
 def _rehearse(unit, beside, limit, lacking):
+    return again.settled(
+        lambda: _rehearse_once(unit, beside, limit, lacking), lambda result: result["verdict"] == REFUSED
+    )
+
+
+def _rehearse_once(unit, beside, limit, lacking):
     checkpoint = dumps.Rehearsal(unit, f"{REHEARSAL_IMAGES}/0-{unit.name}", records.Record(), limit)
     checkpoints.examine([checkpoint], beside)
     reason = _why_not(checkpoint, lacking)

@@ -11,12 +11,14 @@ in its post-dump stage, and resumes them when it is told to.
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 
+from .. import _again as again
 from .._boot import grub, kernels, kexec
 from .._engines import pending_memory, registry
-from .._errors import KupError
+from .._errors import KupError, PassingError
 from .._files import write_file
 from .._paths import MEMORY
 from .._system.units import Unit
@@ -49,24 +51,34 @@ def depart(record, target, phase):
         raise KupError(
             "The record names no unit, expected at least one; nothing may be left behind, so this node keeps its kernel."
         )
-    attempt = _Attempt(record, target, phase)
-    try:
-        with undo.Stack() as undos:
-            attempt.push_undos(undos)
-            attempt.run()
-    except BaseException as error:  # whatever it was: the applications run again, and the record has to say so
-        attempt.note_failure(error)
-        raise
+    before, frozen = record["PHASE"], 0.0
+    for left in reversed(range(again.TRIES)):
+        attempt = _Attempt(record, target, phase, before)
+        try:
+            with undo.Stack() as undos:
+                attempt.push_undos(undos)
+                attempt.run()
+        except PassingError as error:
+            frozen += attempt.frozen()
+            if left and attempt.may_be_repeated(frozen):
+                print(f"Once more: {error}", flush=True)  # for the journal
+                continue
+            attempt.note_failure(error)
+            raise
+        except BaseException as error:  # whatever it was: the applications run again, and the record has to say so
+            attempt.note_failure(error)
+            raise
 
 
 class _Attempt:
-    """One attempt of `depart`."""
+    """One attempt of `depart`. ``before``: the record's phase before the first one."""
 
-    def __init__(self, record, target, phase):
+    def __init__(self, record, target, phase, before):
         self._record, self._target, self._phase = record, target, phase
-        self._before = record["PHASE"]
+        self._before = before
         self._engine = registry.ENGINES[record["ENGINE"]]
         self._checkpoints, self._disk_checkpoint = [], None
+        self._began, self._patience = None, math.inf
 
     def push_undos(self, undos):
         """Push what undoes `run`, however far it came. The undo steps run from the last line here to the first."""
@@ -78,6 +90,21 @@ class _Attempt:
         undos.push_undo(self._engine.give_up)
         # First: if this process is killed before the record is right, files/node/switch/clean-up jumps into a loaded kernel.
         undos.push_undo(kexec.unload)
+
+    def frozen(self):
+        """For how many seconds the applications stood in this attempt, which is undone by now."""
+        return 0.0 if self._began is None else time.monotonic() - self._began
+
+    def may_be_repeated(self, frozen):
+        """Whether another attempt may follow one that a `PassingError` has ended, and which is undone already.
+
+        :param frozen: seconds for which the applications stood so far: they do not stand longer than they may at once.
+        """
+        if frozen > self._patience / 2:
+            return False
+        # Also lets systemd notice that a process has ended: what would be frozen next is then another one.
+        time.sleep(again.PAUSE)
+        return not _replaced(self._taken())
 
     def _resume(self):
         for each in self._checkpoints:
@@ -128,10 +155,11 @@ class _Attempt:
 
     def _freeze(self, plan):
         """Freeze and dump all units, and complete the boot plan."""
-        patience = limits.freeze(self._record, self._checkpoints)
+        self._patience = limits.freeze(self._record, self._checkpoints)
         checkpoints.start(self._checkpoints)
+        self._began = time.monotonic()
         timeline.mark("freeze")
-        checkpoints.freeze(self._checkpoints, patience)
+        checkpoints.freeze(self._checkpoints, self._patience)
         timeline.mark("dumped")
         self._engine.seal(self._checkpoints)
         trees = checkpoints.trees(self._checkpoints)
@@ -154,7 +182,7 @@ class _Attempt:
     def note_failure(self, error):
         """Record that the switch was given up because of ``error``; everything is undone already."""
         timeline.mark("given-up")
-        taken = self._checkpoints + (self._disk_checkpoint.checkpoints if self._disk_checkpoint else [])
+        taken = self._taken()
         # A way back that was given up leaves everything as it was, and probation needs its checkpoint.
         if self._before != "probation":
             # Before the record, which needs disk space: the disk may be full.
@@ -164,6 +192,9 @@ class _Attempt:
         reason = f"{error}; that has ended {', '.join(ended)}" if ended else str(error)
         data = self._record.lose(ended) or "running"
         records.advance(self._record, phase_after_failure(self._before), reason, data)
+
+    def _taken(self):
+        return self._checkpoints + (self._disk_checkpoint.checkpoints if self._disk_checkpoint else [])
 
 
 def phase_after_failure(before):
@@ -179,6 +210,11 @@ def _ended(checkpoints):
     if not any(each.killed for each in checkpoints):
         return []
     time.sleep(_LAST_BREATH)
+    return _replaced(checkpoints)
+
+
+def _replaced(checkpoints):
+    """Names of the units whose main process is another one than that of the checkpoint."""
     return sorted({each.unit.name for each in checkpoints if Unit(each.unit.name).main_pid != each.unit.main_pid})
 
 

@@ -10,6 +10,7 @@ import types
 
 import pytest
 
+from ansible_collections.kup.fleet.plugins.module_utils import _again as again
 from ansible_collections.kup.fleet.plugins.module_utils._blocker import Blocker
 from ansible_collections.kup.fleet.plugins.module_utils._boot import crash_kernel, grub, kernels, kexec, panic
 from ansible_collections.kup.fleet.plugins.module_utils._criu.examination import Findings
@@ -169,6 +170,12 @@ class Plan:
 
     def note_trees(self, checkpoints):
         self._node.note(f"plan {self._number}, {len(checkpoints)} trees")
+
+
+@pytest.fixture(autouse=True)
+def no_pause(monkeypatch):
+    """What is tried again is so at once."""
+    monkeypatch.setattr(again, "PAUSE", 0)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import types
 
 import pytest
 
+from ansible_collections.kup.fleet.plugins.module_utils import _again as again
 from ansible_collections.kup.fleet.plugins.module_utils._blocker import Blocker
 from ansible_collections.kup.fleet.plugins.module_utils._criu import connection_lock, examination
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
@@ -76,6 +77,13 @@ def test_what_is_only_lost_keeps_no_node_from_its_way_back(node, record, monkeyp
         checkpoints.create(record, "fake", 1)
 
 
+def test_what_has_passed_a_moment_later_keeps_nobody(node, record, monkeypatch):
+    busy = [examination.Findings([Blocker("connected-unix-socket", "", "asks D-Bus", "end it", "a.service")])]
+    free = examination.Findings(lock="nftables")
+    monkeypatch.setattr(checkpoints.examination, "examine", lambda unit, carried, criu: busy.pop() if busy else free)
+    assert [each.findings for each in checkpoints.create(record, "fake", 1)] == [free, free]
+
+
 def test_units_are_examined_together(node, record, monkeypatch):
     seen = []
     found = examination.Findings(lock="nftables")
@@ -110,7 +118,8 @@ def test_a_unit_that_has_ended_is_refused(node, record):
         checkpoints.create(record, "fake", 1)
 
 
-def test_copying_examines_again_what_had_time_to_change(node, created):
+def test_copying_examines_again_what_had_time_to_change(node, created, monkeypatch):
+    monkeypatch.setattr(again, "TRIES", 1)
     node.takes_time, node.unfit = True, {"a.service"}
     with pytest.raises(KupError, match="device open"):
         checkpoints.pre_copy(created)

@@ -300,6 +300,16 @@ def test_the_release_is_that_of_the_installed_kernel_or_none(fit, target):
     assert examine()["release"] == (target or "")
 
 
+@pytest.mark.parametrize(("looks", "refused"), [(1, False), (2, False), (3, True)])
+def test_what_has_passed_a_moment_later_is_no_blocker(fit, monkeypatch, looks, refused):
+    blocker = Blocker("connected-unix-socket", "", "asks D-Bus", "end it", "a.service")
+    found = iter([[blocker]] * looks)
+    monkeypatch.setattr(
+        preflight.examination, "examine", lambda unit, carried, criu: Findings(blockers=next(found, []))
+    )
+    assert codes(examine()) == (["connected-unix-socket"] if refused else [])
+
+
 @pytest.mark.parametrize(("choice", "stopped"), [("foam", True), ("criu", False)])
 def test_the_page_daemon_needs_a_short_path(fit, choice, stopped):
     fit.choice = (choice, [])

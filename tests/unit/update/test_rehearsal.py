@@ -12,6 +12,7 @@ import types
 
 import pytest
 
+from ansible_collections.kup.fleet.plugins.module_utils import _again as again
 from ansible_collections.kup.fleet.plugins.module_utils._blocker import Blocked
 from ansible_collections.kup.fleet.plugins.module_utils._criu import examination
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
@@ -63,6 +64,7 @@ def stage(node, record, monkeypatch, tmp_path):
         return types.SimpleNamespace(started=found.identity.get(pid, "77"))
 
     for module, name, fake in (
+        (again, "TRIES", 1),
         (rehearsal, "REHEARSAL_IMAGES", str(tmp_path / "rehearsal")),
         (rehearsal, "REHEARSALS", str(tmp_path / "rehearsals.json")),
         (rehearsal, "STATE", str(tmp_path)),
@@ -144,6 +146,21 @@ def test_what_criu_refuses_is_told_for_each_unit(stage, step):
         .startswith(f"{A} cannot be dumped, as the rehearsal has shown: CRIU could not dump {A}: in {step};")
     )
     assert stage.node.in_order("resume a", "resume b")
+
+
+@pytest.mark.parametrize(("times", "verdict", "dumps"), [(1, "passed", 2), (2, "passed", 3), (3, "refused", 3)])
+def test_what_passes_by_itself_is_no_refusal(stage, monkeypatch, times, verdict, dumps):
+    monkeypatch.setattr(again, "TRIES", 3)
+    failures = iter([KupError("a.service has a unix connection to D-Bus.")] * times)
+
+    def record(trees, directory):
+        failure = next(failures, None)
+        if failure:
+            raise failure
+
+    monkeypatch.setattr(fingerprint, "record", record)
+    assert rehearsal.rehearse([A], 2.0)[A]["verdict"] == verdict
+    assert stage.node.events.count("freeze a") == stage.node.events.count("resume a") == dumps
 
 
 def test_what_cannot_be_recorded_in_the_freeze_is_refused_as_well(stage, monkeypatch):

@@ -5,12 +5,13 @@
 """The switch: what has happened before the kernel is replaced, and what is undone when it is not."""
 
 import json
+import types
 
 import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils._boot import grub, kernels
 from ansible_collections.kup.fleet.plugins.module_utils._engines import pending_memory
-from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError, PassingError
 from ansible_collections.kup.fleet.plugins.module_utils._update import record as records
 from ansible_collections.kup.fleet.plugins.module_utils._update import switch
 
@@ -401,3 +402,68 @@ def test_on_probation_the_boot_loader_starts_the_old_kernel_already(node, commit
         switch.go_back("it is slow", records.RETURNABLE)
     assert "boot loader as it was" not in node.events
     assert records.load()["PHASE"] == "probation"
+
+
+# What may have passed a moment later.
+
+BUSY = PassingError("A unix connection of a.service leads to a process that is not carried.")
+
+
+class Always(dict):
+    """What fails each time, not only the first."""
+
+    def pop(self, event):
+        return self[event]
+
+
+def test_what_has_passed_by_the_next_attempt_stops_no_switch(node, record):
+    node.failing["complete 1-b"] = BUSY
+    depart(node, record)
+    second = node.events[node.events.index("release watchdogs") + 1 :]
+    assert node.events.count("freeze 1-a") == 2
+    assert [event for event in node.events if event.startswith("record")] == ["record checkpointing"] * 2 + [
+        "record switching"
+    ]
+    # The first attempt is undone before the second begins.
+    assert set(UNDO) <= set(node.events[: node.events.index("release watchdogs") + 1])
+    assert "load 7.2.1" in second and "resume 1-a" not in second
+    assert node.jumped_with["REASON"] == ""
+
+
+def test_what_does_not_pass_ends_the_third_attempt(node, record):
+    node.failing = Always({"complete 1-b": BUSY})
+    assert give_up(node, record, BUSY)["PHASE"] == "aborted"
+    assert node.events.count("freeze 1-a") == 3
+    assert node.events.count("record aborted") == 1
+
+
+def test_what_cannot_pass_is_not_tried_again(node, record):
+    node.failing = Always({"complete 1-b": KupError("no")})
+    give_up(node, record, KupError("no"))
+    assert node.events.count("freeze 1-a") == 1
+
+
+def test_a_unit_that_has_ended_is_not_frozen_as_another_one(node, record, monkeypatch):
+    monkeypatch.setattr(switch, "_replaced", lambda taken: [each.unit.name for each in taken])
+    node.failing = Always({"complete 1-b": BUSY})
+    give_up(node, record, BUSY)
+    assert node.events.count("freeze 1-a") == 1
+
+
+def test_several_attempts_together_freeze_no_longer_than_one_may(node, record, monkeypatch):
+    clock = iter(range(0, 10000, 9))
+    monkeypatch.setattr(
+        switch, "time", types.SimpleNamespace(monotonic=lambda: next(clock), sleep=lambda seconds: None)
+    )
+    record["FREEZE_MAX"] = "30"
+    node.failing = Always({"complete 1-b": BUSY})
+    give_up(node, record, BUSY)
+    # 9 s of 30 each.
+    assert node.events.count("freeze 1-a") == 2
+
+
+def test_a_way_back_is_tried_again_without_losing_its_phase(node, record):
+    on_probation(node, record)
+    node.failing["complete 2-a"] = BUSY
+    depart(node, record, OLD, "returning")
+    assert [event for event in node.events if event.startswith("record")] == ["record returning"]
