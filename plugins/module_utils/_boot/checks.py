@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import re
+
 from .._blocker import check
 
 
@@ -36,6 +38,17 @@ def kexec_missing(there):
     """The running kernel was built without kexec."""
     if not there:
         yield "The running kernel", "was built without kexec", "boot a kernel with CONFIG_KEXEC"
+
+
+@check
+def page_table_levels(release, knows_five, cpuinfo):
+    """The machine runs with 5-level page tables, and the new kernel is built without them: it cannot be entered so."""
+    if not knows_five and re.search(r"^flags\s*:.*\bla57\b", cpuinfo, re.M):
+        yield (
+            "This machine",
+            f"runs with 5-level page tables, which kernel {release} is built without",
+            "boot the running kernel with no5lvl first",
+        )
 
 
 @check

@@ -15,18 +15,28 @@ from .._errors import KupError
 from .._files import copy_file, make_directory, read_text, write_file
 from .._paths import KERNELS
 from .._run import run
-from . import checks, panic, root_device
+from . import checks, kernels, panic, root_device
 
 #: The word that `crash_kernel.room` puts on a command line. The address @0 (anywhere) is redundant: it tells the word from an
 #: operator's own.
 CRASH_MEMORY = re.compile(r"crashkernel=\d+K@0")
 
+_FOUR_LEVELS = "no5lvl"
 
-def blockers():
-    """Why this node cannot kexec: `Blocker`s."""
+
+def blockers(target=None):
+    """Why this node cannot kexec, into the kernel ``target`` if it is known: `Blocker`s."""
     found = checks.kexec_off(read_text("/proc/sys/kernel/kexec_load_disabled", "0"))
     found += checks.lockdown(read_text("/sys/kernel/security/lockdown", ""))
-    return found + checks.kexec_missing(os.path.exists("/sys/kernel/kexec_loaded"))
+    found += checks.kexec_missing(os.path.exists("/sys/kernel/kexec_loaded"))
+    if target:
+        found += checks.page_table_levels(target, _knows_five_levels(target), read_text("/proc/cpuinfo", ""))
+    return found
+
+
+def _knows_five_levels(release):
+    """Whether a kernel is not known to be built without 5-level page tables; since 6.17 none is."""
+    return "\n# CONFIG_X86_5LEVEL is not set\n" not in read_text(f"/boot/config-{release}", "")
 
 
 def place(release):
@@ -34,8 +44,11 @@ def place(release):
     return f"{KERNELS}/{release}"
 
 
-def command_line(current):
+def command_line(current, knows_five=True):
     """Command line for the next kernel: the running one's without what its loader put there, and what a switch needs.
+
+    :param knows_five: whether the running kernel, to which the next one may have to go back, knows 5-level page tables. From a kernel that uses
+        them, one that does not know them cannot be entered.
 
     ``rw`` saves the remount (and the check of a journalled file system) that stands before everything else in a boot;
     ``quiet`` saves what a serial console takes for a thousand lines (at 115200 baud, seconds).
@@ -43,7 +56,8 @@ def command_line(current):
     ours = {"ro", "rw", "quiet", *panic.ALL_WORDS}
     words = [word for word in current.split() if not re.match(r"(BOOT_IMAGE|initrd|kup_ppp\.table)=", word)]
     kept = [word for word in words if word not in ours and not CRASH_MEMORY.fullmatch(word)]
-    return " ".join([*kept, "rw", "quiet", *panic.words()])
+    levels = [] if knows_five or _FOUR_LEVELS in kept else [_FOUR_LEVELS]
+    return " ".join([*kept, *levels, "rw", "quiet", *panic.words()])
 
 
 def preserve(release, initramfs):
@@ -56,7 +70,7 @@ def preserve(release, initramfs):
     """
     image = f"/boot/vmlinuz-{release}"
     directory = place(release)
-    line = command_line(read_text("/proc/cmdline"))
+    line = command_line(read_text("/proc/cmdline"), _knows_five_levels(kernels.running()))
     kind = initramfs
     if initramfs == "auto":
         partition = root_device.bare_root(release)

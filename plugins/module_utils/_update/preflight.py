@@ -68,7 +68,7 @@ def examine(selector, unit_names, images, engine, disk_checkpoint, owner, *, fre
         kernels = [running, wanted] if wanted else [running]
         missing = sorted({*missing, *registry.packages(engine, kernels)})
         choice = _choose(engine, images, kernels, disk_checkpoint) if "criu" not in missing else choice
-        blockers += kexec.blockers() + grub.blockers() + _of_units(judged, choice, images)
+        blockers += kexec.blockers(target) + grub.blockers() + _of_units(judged, choice, images)
     written = _images_bytes(choice.engine or engine, disk_checkpoint, judged)
     node = seen.node(selector, wanted, images, written, record["PHASE"])
     if needs_update:

@@ -11,6 +11,19 @@ CASES = [
     ("lockdown", Case(("none integrity [confidentiality]",), ("none [integrity] confidentiality",), "The kernel")),
     ("lockdown", Case(("none integrity [confidentiality]",), ("",), "The kernel", "locked down for confidentiality")),
     ("kexec-missing", Case((False,), (True,), "The running kernel", "CONFIG_KEXEC")),
+    (
+        "page-table-levels",
+        Case(
+            ("5.10.0-46-cloud-amd64", False, "flags\t: fpu la57 sse"),
+            ("5.10.0-46-cloud-amd64", False, "flags\t: fpu sse"),
+            "This machine",
+            "which kernel 5.10.0-46-cloud-amd64 is built without",
+        ),
+    ),
+    (
+        "page-table-levels",
+        Case(("5.10", False, "flags\t: la57"), ("5.10", True, "flags\t: la57"), "This machine"),
+    ),
     ("boot-loader", Case((GRUB, False), (GRUB, True), "The boot loader", f"is not GRUB ({GRUB} ")),
 ]
 test_every_check_has_a_case, test_a_blocker_is_found, test_no_blocker_is_found = case_tests("_boot.checks", cases=CASES)
@@ -28,6 +41,22 @@ def test_what_is_looked_at_for_kexec(monkeypatch, files, there, codes):
     monkeypatch.setattr(kexec, "read_text", files.get)
     monkeypatch.setattr(kexec.os.path, "exists", lambda path: there and path == "/sys/kernel/kexec_loaded")
     assert [blocker.code for blocker in kexec.blockers()] == codes
+
+
+@pytest.mark.parametrize(
+    ("target", "configuration", "codes"),
+    [
+        ("5.10", "CONFIG_X86=y\n# CONFIG_X86_5LEVEL is not set\n", ["page-table-levels"]),
+        ("5.10", "CONFIG_X86=y\nCONFIG_X86_5LEVEL=y\n", []),
+        ("6.17", "CONFIG_X86=y\n", []),
+        (None, "CONFIG_X86=y\n# CONFIG_X86_5LEVEL is not set\n", []),
+    ],
+)
+def test_what_is_looked_at_of_the_new_kernel(monkeypatch, target, configuration, codes):
+    files = {"/proc/cpuinfo": "flags : la57\n", f"/boot/config-{target}": configuration}
+    monkeypatch.setattr(kexec, "read_text", lambda path, default=None: files.get(path, default))
+    monkeypatch.setattr(kexec.os.path, "exists", lambda path: True)
+    assert [blocker.code for blocker in kexec.blockers(target)] == codes
 
 
 @pytest.mark.parametrize(("configuration", "program", "fits"), [(1, 1, True), (1, 0, False), (0, 1, False)])

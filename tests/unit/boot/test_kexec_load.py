@@ -18,6 +18,13 @@ def test_command_line_of_the_next_kernel(current, expected):
     assert kexec.command_line(current) == " ".join([expected, *panic.words()])
 
 
+@pytest.mark.parametrize(("knows", "words"), [(True, 0), (False, 1)])
+def test_the_next_kernel_keeps_the_page_tables_of_one_that_has_four_levels(knows, words):
+    once = kexec.command_line("root=/dev/sda1", knows)
+    assert once.split().count("no5lvl") == words
+    assert kexec.command_line(once, knows) == once
+
+
 @pytest.fixture
 def staged(tmp_path):
     (tmp_path / "cmdline").write_text("root=/dev/sda1 rw quiet\n")

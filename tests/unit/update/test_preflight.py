@@ -81,7 +81,7 @@ def fit(monkeypatch):
     monkeypatch.setattr(preflight.node_kernels, "installed", lambda: [parts.running])
     monkeypatch.setattr(preflight.records, "load", lambda: parts.record)
     monkeypatch.setattr(preflight.shutil, "which", lambda tool: tool if tool in parts.tools else None)
-    monkeypatch.setattr(preflight.kexec, "blockers", lambda: list(parts.kexec))
+    monkeypatch.setattr(preflight.kexec, "blockers", lambda target: list(parts.kexec))
     monkeypatch.setattr(preflight.grub, "blockers", lambda: list(parts.grub))
     monkeypatch.setattr(preflight.criu_command, "version", lambda: parts.criu)
     monkeypatch.setattr(preflight.criu_command, "check", lambda: parts.said)
