@@ -18,7 +18,7 @@ import time
 from .._criu import command as criu_command
 from .._criu import program as criu_program
 from .._criu import stats
-from .._errors import KupError
+from .._errors import KupError, PassingError
 from .._files import make_directory, read_text
 from .._system import filesystems, huge_pages
 from . import checks, page_daemon, rounds
@@ -104,7 +104,8 @@ class FoamCheckpoint(PageServerCheckpoint):
             code = self._pre_dump(images, store)
             if code != 0:
                 complaint = criu_command.complaint(directory, "pre-dump", code)
-                raise page_daemon.with_cause(store, f"CRIU could not copy the memory of {self.unit.name}: {complaint}")
+                error = PassingError(f"CRIU could not copy the memory of {self.unit.name}: {complaint}")
+                raise page_daemon.with_cause(store, error)
             said = store.finish()
         except subprocess.TimeoutExpired as error:
             raise KupError(

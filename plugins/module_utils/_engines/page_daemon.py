@@ -98,10 +98,11 @@ class Server:
             self._process.communicate()
 
 
-def with_cause(server, sentence):
-    """A `KupError` of ``sentence`` and the page daemon's complaint: either can be the cause of the other."""
+def with_cause(server, error):
+    """An error like this `KupError`, with the page daemon's complaint: either can be the cause of the other."""
+    complaint = ""
     try:
         server.finish()
     except KupError as cause:
-        sentence = f"{sentence} ({cause})"
-    return KupError(sentence)
+        complaint = f" ({cause})"
+    return type(error)(f"{error}{complaint}")

@@ -57,7 +57,7 @@ class PageServerCheckpoint(DumpCheckpoint):
         except KupError as error:
             if not self.ended:  # it still holds its end of the stream
                 raise
-            raise page_daemon.with_cause(self.server, str(error)) from error
+            raise page_daemon.with_cause(self.server, error) from error
 
     def resume(self):
         # First: a CRIU that is in the middle of its work ends it then.

@@ -9,7 +9,7 @@ import select
 import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils._engines import page_daemon
-from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError, PassingError
 
 
 @pytest.fixture
@@ -107,4 +107,6 @@ def test_what_the_page_daemon_says_is_the_cause(monkeypatch):
         def finish(self):
             raise KupError("The disk is full.")
 
-    assert str(page_daemon.with_cause(Server(), "CRIU failed")) == "CRIU failed (The disk is full.)"
+    told = page_daemon.with_cause(Server(), PassingError("CRIU failed"))
+    assert str(told) == "CRIU failed (The disk is full.)"
+    assert isinstance(told, PassingError)
