@@ -82,7 +82,9 @@ class _Attempt:
 
     def push_undos(self, undos):
         """Push what undoes `run`, however far it came. The undo steps run from the last line here to the first."""
-        # Last: until a tree runs again, its watchdog would end it.
+        # Last: only then nothing stands any more.
+        undos.push_undo(lambda: timeline.mark("given-up"))
+        # Until a tree runs again, its watchdog would end it.
         undos.push_undo(watchdogs.release)
         # After the trees: a packet must not meet a connection in repair mode.
         undos.push_undo(network_lock.release)
@@ -181,7 +183,6 @@ class _Attempt:
 
     def note_failure(self, error):
         """Record that the switch was given up because of ``error``; everything is undone already."""
-        timeline.mark("given-up")
         taken = self._taken()
         # A way back that was given up leaves everything as it was, and probation needs its checkpoint.
         if self._before != "probation":

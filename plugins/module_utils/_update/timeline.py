@@ -88,10 +88,26 @@ def start(events):
 
 
 def outage(events):
-    """Seconds from the last freeze until the network lock was released; None without a freeze, or before the release."""
+    """Seconds from the last freeze until the network lock was released, and those of freezes before that were given up to be tried again; None
+    without a freeze, or before the release.
+    """
     at = _last_switch(events)
     end = at.get("open", at.get("given-up"))
-    return None if end is None else round(max(end - at["freeze"], 0.0), 3)
+    return None if end is None else round(max(end - at["freeze"], 0.0) + _given_up_before(events), 3)
+
+
+def _given_up_before(events):
+    """Seconds of the freezes before the last one, in the same boot."""
+    boot = [event["boot"] for event in events if event["event"] == "freeze"][-1]
+    began, found = None, [0.0]
+    for event in events:
+        if event["boot"] == boot and event["event"] == "freeze":
+            began = event["at"]
+        elif event["boot"] == boot and event["event"] == "given-up" and began is not None:
+            found.append(event["at"] - began)
+            began = None
+    # The last one is not over, or was given up for good and is counted already.
+    return sum(found) if began is not None else sum(found[:-1])
 
 
 def _last_switch(events):

@@ -89,3 +89,12 @@ def test_events_are_read_in_order_and_what_a_power_cut_has_torn_is_left_out(tmp_
         {"event": "dumped", "at": 2.000000123, "boot": boots[0]},
         {"event": "open", "at": 9.25, "boot": boots[1]},
     ]
+
+
+def test_freezes_that_were_given_up_before_are_part_of_the_outage():
+    before = events("a", [("freeze", 90.0), ("given-up", 91.25), ("freeze", 94.0), ("given-up", 94.5)])
+    assert timeline.outage(by_time(before, events("a", OLD), events("b", NEW))) == pytest.approx(4.85 + 1.75)
+    assert timeline.outage(before) == pytest.approx(1.75)
+    # What the way there has cost is none of the way back.
+    back = events("b", [("freeze", 200.0), ("dumped", 201.0)]), events("c", NEW, shift=100.0)
+    assert timeline.outage(by_time(before, events("a", OLD), events("b", NEW), *back)) == pytest.approx(4.85)
