@@ -14,7 +14,7 @@ import shlex
 from .._errors import KupError
 from .._files import read_text
 from .._run import run
-from . import accounts, credentials, processes
+from . import accounts, containers, credentials, processes
 
 #: What of the processor and of disks a unit can have at most, as CPUWeight= and IOWeight=.
 HEAVIEST = 10000
@@ -209,6 +209,11 @@ class Unit:
             for name in names
             if found[name]["ActiveState"] == "active" or found[name]["UnitFileState"] == "enabled"
         ]
+
+    @property
+    def containers(self):
+        """Containers that run in the unit: `containers.Container`s."""
+        return containers.of(self)
 
     def definition(self):
         """The unit's own text as systemd reads it: fragment and drop-ins, in order."""

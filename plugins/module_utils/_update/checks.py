@@ -18,6 +18,9 @@ KERNELS_BYTES = 200 << 20
 CONTROL = "/etc/systemd/system.control/"
 LAST_DROP_IN = "zz-kup-restore.conf"
 
+# A pod may have many.
+_CONTAINERS_TOLD = 3
+
 # struct sockaddr_un; and what the directory of a unit's last checkpoint is called below kup_images_dir, but for its name.
 _SOCKET_PATH = 107
 _CHECKPOINT = "/20260101T000000/99-{}/lazy-pages.socket"
@@ -166,6 +169,21 @@ def unit_inactive(unit):
 
 
 @check
+def container(unit):
+    """A unit runs a container (podman, docker, containerd), whose namespaces, mounts and control group only its engine can make again."""
+    found = [each.text for each in unit.containers]
+    if found:
+        more = len(found) - _CONTAINERS_TOLD
+        yield (
+            ", ".join(found[:_CONTAINERS_TOLD]) + (f" and {more} more" if more > 0 else ""),
+            "cannot be carried, because only an engine can make the namespaces, mounts and control groups of containers again, and the early boot "
+            "runs none",
+            "take the unit out of kup_units, so that it starts anew in the next boot, without what it has in memory (a hook can stop it in order "
+            "before), or run the program as a service without a container",
+        )
+
+
+@check
 def unit_text(unit):
     """A file of a unit's definition is gone since systemd has read it."""
     for path in unit.missing_files:
@@ -264,6 +282,7 @@ UNIT_CHECKS = (
     unit_alias,
     unit_name,
     unit_inactive,
+    container,
     unit_text,
     drop_in_order,
     socket_activated,

@@ -5,6 +5,7 @@ import types
 
 from checkcases import Case, case_tests
 
+from ansible_collections.kup.fleet.plugins.module_utils._system.containers import Container
 from ansible_collections.kup.fleet.plugins.module_utils._update import checks
 from ansible_collections.kup.fleet.plugins.module_utils._update.seen import Node
 
@@ -45,7 +46,7 @@ def unit(**fields):
         "missing_files": [],
         "watchdog": 2500000,
     }
-    found["listening_for"] = found["remote_accounts"] = found["late_credentials"] = []
+    found["listening_for"] = found["remote_accounts"] = found["late_credentials"] = found["containers"] = []
     return (types.SimpleNamespace(**{**found, **{key: value for key, value in fields.items() if key in found}}),)
 
 
@@ -95,6 +96,23 @@ CASES = [
     (
         "unit-inactive",
         Case(unit(active=False, ActiveState="inactive", main_pid=0), unit(), "", "is inactive with main process 0"),
+    ),
+    (
+        "container",
+        Case(
+            unit(containers=[Container("podman", "1" * 64, "web")]),
+            unit(),
+            "container web (podman)",
+            "container web (podman) cannot be carried, because only an engine can make",
+        ),
+    ),
+    (
+        "container",
+        Case(
+            unit(containers=[Container("docker", name=name) for name in "abcde"]),
+            unit(),
+            "container a (docker), container b (docker), container c (docker) and 2 more",
+        ),
     ),
     (
         "unit-text",

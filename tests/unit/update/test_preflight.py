@@ -19,7 +19,7 @@ class Unit:
     processes = (1, 2)
     active = True
     main_pid = 7
-    drop_ins = missing_files = listening_for = remote_accounts = late_credentials = ()
+    containers = drop_ins = missing_files = listening_for = remote_accounts = late_credentials = ()
     watchdog = 0
 
     def __init__(self, name):
