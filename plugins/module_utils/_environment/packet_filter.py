@@ -20,8 +20,10 @@ from dataclasses import dataclass, field
 from .._files import read_text
 from .._run import run
 
-# Our own tables, and those of CRIU.
-_OURS = re.compile(r"table inet (kup|kup_held|CRIU-\d+) ")
+# Our own tables, those of CRIU, and that of podman (netavark): its containers end with the kernel, and the next ones get other addresses.
+_LEFT_OUT = re.compile(r"table inet (kup|kup_held|CRIU-\S+|netavark) ")
+# The same of podman in tables of iptables, which have rules of others as well: its chains, what is in them, and what leads there.
+_OF_CONTAINERS = re.compile(r'^:NETAVARK[-_]|^(?:[^"]|"[^"]*")* -[Ajg] NETAVARK[-_]|^-A NETAVARK[-_]')
 # A text in quotes; a route look-up, in which `iif` is an argument; a rule by the number of an interface.
 _INTERFACE = re.compile(r'"[^"]*"|\bfib(?: \w+ \.)* \w+ (?:oifname|oif|type)\b|\b[io]if\b|\biface_index\b')
 _BY_NAME = {"iif": "iifname", "oif": "oifname", "iface_index": "ifname"}
@@ -52,15 +54,14 @@ def record():
     for family, name in sorted(extended):
         tool = _SAVES.get(family)
         if tool and shutil.which(f"{tool}-save"):
-            text = run([f"{tool}-save", "--counters", "--table", name]).stdout
-            found.files[tool] = found.files.get(tool, "") + text
+            found.files[tool] = found.files.get(tool, "") + _saved(tool, "--table", name)
         else:
             found.lost.append(f"the table {family} {name}, with extensions of iptables")
     for tool, names in _LEGACY.items():
         if not read_text(names, ""):
             continue
         if shutil.which(f"{tool}-save"):
-            found.files[tool] = run([f"{tool}-save", "--counters"]).stdout
+            found.files[tool] = _saved(tool)
         else:
             found.lost.append(f"the tables of {tool}")
     if "socket cgroupv2" in found.files["rules.nft"]:
@@ -69,6 +70,12 @@ def record():
     if len(found.files) > 1 and shutil.which("ipset") and (sets := run(["ipset", "save"]).stdout):
         found.files["ipset"] = sets
     return found
+
+
+def _saved(tool, *words):
+    """Rules of iptables by a ``tool``, without those that podman makes anew with each container."""
+    text = run([f"{tool}-save", "--counters", *words]).stdout
+    return "".join(line for line in text.splitlines(keepends=True) if not _OF_CONTAINERS.match(line))
 
 
 def why_not_loadable(recorded):
@@ -97,11 +104,11 @@ def _extended_tables():
 
 
 def _portable(listed, left_out):
-    """``nft list ruleset`` for a node that has no interfaces yet, without tables of ours and those ``left_out``."""
+    """``nft list ruleset`` for a node that has no interfaces yet, without tables that the next boot makes itself and those ``left_out``."""
     kept = []
     for table in re.split(r"^(?=table )", listed, flags=re.MULTILINE):
         words = table.split()
-        if not words or words[0] != "table" or _OURS.match(table) or (words[1], words[2]) in left_out:
+        if not words or words[0] != "table" or _LEFT_OUT.match(table) or (words[1], words[2]) in left_out:
             continue
         lines = [line for line in table.splitlines() if not line.startswith("#")]
         kept += [_without_owner(_by_name(line)) for line in lines]

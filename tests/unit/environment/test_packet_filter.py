@@ -20,7 +20,12 @@ LISTED = indented_by_tabs("""table inet kup {
     chain input {
     }
 }
-table inet CRIU-77 {
+table inet CRIU-a78e9427-f7c7-4406-b7 {
+}
+table inet netavark {
+    chain NETAVARK-HOSTPORT-DNAT {
+        tcp dport 8080 dnat ip to 10.88.0.2:80
+    }
 }
 # Warning: table ip filter is managed by iptables-nft, do not touch!
 table ip filter {
@@ -74,13 +79,16 @@ class Tools:
         self.installed = {"nft"}
         self.rules = [{"family": "inet", "table": "firewalld", "expr": [{"accept": None}]}]
         self.listed, self.names = LISTED.replace("table ip filter", "table ip kept"), {}
+        self.saved = {}
         monkeypatch.setattr(packet_filter, "run", self._run)
         monkeypatch.setattr(packet_filter.shutil, "which", lambda name: name if name in self.installed else None)
         monkeypatch.setattr(packet_filter, "read_text", self.names.get)
 
     def _run(self, argv, check=True):
         said = f"{' '.join(argv)}\n"
-        if argv == ["nft", "--json", "list", "ruleset"]:
+        if " ".join(argv) in self.saved:
+            said = self.saved[" ".join(argv)]
+        elif argv == ["nft", "--json", "list", "ruleset"]:
             said = json.dumps({"nftables": [{"metainfo": {}}, *({"rule": rule} for rule in self.rules)]})
         elif argv == ["nft", "list", "ruleset"]:
             said = self.listed
@@ -114,6 +122,29 @@ def test_tables_of_iptables_legacy_are_recorded(tools):
     tools.installed.add("ip6tables-legacy-save")
     tools.names["/proc/net/ip6_tables_names"] = "filter"
     assert packet_filter.record().files["ip6tables-legacy"] == "ip6tables-legacy-save --counters\n"
+
+
+def test_rules_of_containers_that_end_with_the_kernel_are_left_out(tools):
+    kept = [
+        ":PREROUTING ACCEPT [7:420]",
+        '[0:0] -A PREROUTING -p tcp -m comment --comment "see -j NETAVARK-DN-1" -j ACCEPT',
+        "[0:0] -A NETWORK -j NETAVARKS",
+    ]
+    of_podman = [
+        ":NETAVARK-HOSTPORT-DNAT - [0:0]",
+        ":NETAVARK_FORWARD - [0:0]",
+        "[1:60] -A PREROUTING -m addrtype --dst-type LOCAL -j NETAVARK-HOSTPORT-DNAT",
+        '[0:0] -A POSTROUTING -m comment --comment "of a network" -j NETAVARK-1D8721804F16F',
+        "[0:0] -A NETAVARK-DN-1D87 -p tcp -m tcp --dport 8080 -j DNAT --to-destination 10.88.0.2:80",
+        "-A NETAVARK_FORWARD -d 10.88.0.0/16 -j ACCEPT",
+    ]
+    text = "\n".join(["*nat", kept[0], *of_podman, *kept[1:], "COMMIT", ""])
+    tools.installed |= {"iptables-nft-save", "iptables-legacy-save"}
+    tools.rules.append({"family": "ip", "table": "nat", "expr": [{"xt": None}]})
+    tools.names["/proc/net/ip_tables_names"] = "nat"
+    tools.saved = {"iptables-nft-save --counters --table nat": text, "iptables-legacy-save --counters": text}
+    recorded = packet_filter.record().files
+    assert recorded["iptables-nft"] == recorded["iptables-legacy"] == "\n".join(["*nat", *kept, "COMMIT", ""])
 
 
 def test_what_no_tool_can_record_is_named(tools):
