@@ -40,6 +40,7 @@ _PROPERTIES = (
     "WatchdogUSec",
     "TriggeredBy",
     "NFileDescriptorStore",
+    "MemoryDenyWriteExecute",
     "DevicePolicy",
     "DeviceAllow",
     "BindPaths",

@@ -18,6 +18,9 @@ KERNELS_BYTES = 200 << 20
 CONTROL = "/etc/systemd/system.control/"
 LAST_DROP_IN = "zz-kup-restore.conf"
 
+#: The first kernel that can deny a process memory that is writable and executable (PR_SET_MDWE).
+WRITE_EXECUTE_SINCE = (6, 3)
+
 # A pod may have many.
 _CONTAINERS_TOLD = 3
 
@@ -67,6 +70,18 @@ def lease(seconds, outage):
             "",
             f"has a lease of {seconds:g} s elsewhere (lease_s), and the outage is expected to be {outage:g} s",
             "hand its lease to another node before (a hook, or kup_drain), and run the update without lease_s, or have the lease last longer",
+        )
+
+
+@check
+def write_execute(setting, running, target):
+    """A unit may have no memory that is writable and executable (`MemoryDenyWriteExecute=`), which a kernel before 6.3 cannot keep."""
+    # systemd uses PR_SET_MDWE where the kernel has it, and nothing else then.
+    if setting == "yes" and target < WRITE_EXECUTE_SINCE <= running:
+        yield (
+            "MemoryDenyWriteExecute=yes",
+            "cannot be kept by a kernel before 6.3",
+            "choose a newer kernel, or set MemoryDenyWriteExecute=no and restart the unit",
         )
 
 

@@ -69,6 +69,7 @@ def examine(selector, unit_names, images, engine, disk_checkpoint, owner, *, fre
         missing = sorted({*missing, *registry.packages(engine, kernels)})
         choice = _choose(engine, images, kernels, disk_checkpoint) if "criu" not in missing else choice
         blockers += kexec.blockers(target) + grub.blockers() + _of_units(judged, choice, images)
+        blockers += _of_kernels(judged, *kernels)
     written = _images_bytes(choice.engine or engine, disk_checkpoint, judged)
     node = seen.node(selector, wanted, images, written, record["PHASE"])
     if needs_update:
@@ -167,6 +168,18 @@ def _of_units(judged, choice, images):
     """Blockers of all units (``judged``: a list), of the choice of an engine, and of the engine for each unit."""
     found = [each for one in judged for each in one.blockers] + choice.blockers
     return found + [each for one in judged for each in _of_engine(choice.engine, images, one)]
+
+
+def _of_kernels(judged, running, wanted=None):
+    """Blockers of units for which the kernel ``wanted``, if it is known, cannot do what the running one does."""
+    if not wanted:
+        return []
+    now, then = (criu_command.numbers(release) for release in (running, wanted))
+    found = []
+    for unit in (one.unit for one in judged):
+        denies = unit.properties["MemoryDenyWriteExecute"]
+        found += about(checks.write_execute(denies, now, then), unit=unit.name)
+    return found
 
 
 def _of_engine(engine, images, judged):

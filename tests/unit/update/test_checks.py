@@ -53,6 +53,10 @@ def unit(**fields):
 FITS = "a" * (107 - len("/srv/images") - len("/20260101T000000/99-/lazy-pages.socket"))
 LONG_PATH = f"the page daemon's socket /srv/images/20260101T000000/99-{FITS}a/lazy-pages.socket"
 CASES = [
+    (
+        "write-execute",
+        Case(("yes", (6, 12), (6, 1)), ("yes", (6, 12), (6, 3)), "MemoryDenyWriteExecute=yes", "before 6.3"),
+    ),
     ("run-at-work", Case((RECORD, 1), (RECORD, 0), "The run first", "works on this node (phase probation)")),
     (
         "unfinished-update",
@@ -174,4 +178,5 @@ def test_each_check_of_the_node_and_of_a_unit_is_applied():
         "lease",
         "dump-refused",
         "socket-path",
+        "write-execute",
     }

@@ -25,6 +25,7 @@ class Unit:
     def __init__(self, name):
         self.name = name
         self.properties = {"LoadState": "loaded", "ActiveState": "active", "Id": name, "NFileDescriptorStore": "0"}
+        self.properties["MemoryDenyWriteExecute"] = "no"
 
 
 class Engine:
@@ -298,6 +299,28 @@ def test_a_kernel_that_a_package_brings(fit):
 def test_the_release_is_that_of_the_installed_kernel_or_none(fit, target):
     fit.target = target
     assert examine()["release"] == (target or "")
+
+
+@pytest.mark.parametrize(
+    ("setting", "running", "target", "refused"),
+    [
+        ("yes", "6.12.1-amd64", "6.1.0-56-amd64", True),
+        ("no", "6.12.1-amd64", "6.1.0-56-amd64", False),
+        ("yes", "6.1.0-56-amd64", "6.12.1-amd64", False),
+        ("yes", "6.1.0-55-amd64", "6.1.0-56-amd64", False),
+    ],
+)
+def test_what_the_new_kernel_cannot_deny_any_more_is_refused(fit, monkeypatch, setting, running, target, refused):
+    class Strict(Unit):
+        def __init__(self, name):
+            super().__init__(name)
+            self.properties["MemoryDenyWriteExecute"] = setting
+
+    monkeypatch.setattr(preflight, "Unit", Strict)
+    fit.running, fit.target = running, target
+    verdict = examine()
+    assert ("write-execute" in codes(verdict)) == refused
+    assert not refused or verdict["blockers"][-1]["unit"] == "a.service"
 
 
 @pytest.mark.parametrize(("looks", "refused"), [(1, False), (2, False), (3, True)])
