@@ -67,6 +67,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.kup.fleet.plugins.module_utils._drain import record
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._system import superuser
 
 
 def change(wanted, check_mode):
@@ -93,6 +94,7 @@ def main():
         supports_check_mode=True,
     )
     try:
+        superuser.require()
         before, after = change(module.params, module.check_mode)
     except (KupError, OSError) as error:
         module.fail_json(msg=str(error))

@@ -127,6 +127,7 @@ kup:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._system import superuser
 from ansible_collections.kup.fleet.plugins.module_utils._update import info
 
 
@@ -136,6 +137,7 @@ def main():
         supports_check_mode=True,
     )
     try:
+        superuser.require()
         facts = info.gather(module.params["units"])
     except KupError as error:
         module.fail_json(msg=str(error))

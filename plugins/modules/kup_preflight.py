@@ -275,6 +275,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.kup.fleet.plugins.module_utils._engines import registry
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._system import superuser
 from ansible_collections.kup.fleet.plugins.module_utils._update import preflight
 
 
@@ -294,6 +295,7 @@ def main():
     )
     wanted = module.params
     try:
+        superuser.require()
         verdict = preflight.examine(
             wanted["kernel"],
             wanted["units"],

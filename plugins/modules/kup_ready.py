@@ -94,7 +94,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._ready import files, restarts
-from ansible_collections.kup.fleet.plugins.module_utils._system import units
+from ansible_collections.kup.fleet.plugins.module_utils._system import superuser, units
 
 
 def make(wanted, check_mode):
@@ -121,6 +121,7 @@ def main():
         supports_check_mode=True,
     )
     try:
+        superuser.require()
         plan, restarted = make(module.params, module.check_mode)
     except KupError as error:
         module.fail_json(msg=str(error))
