@@ -83,6 +83,8 @@ def parser():
     sub.add_argument("--timeout", type=int, default=300, metavar="S", help="(default: %(default)s)")
     sub = verb("exec", verbs.execute, "run a command on a node: python3 -m lab exec NODE --name NAME -- COMMAND")
     sub.add_argument("node")
+    sub = verb("install", verbs.install, "install packages, whose dependencies are there, on the nodes that run")
+    sub.add_argument("packages", nargs="+", metavar="PACKAGE")
     verb("ns", verbs.ns, "run a command where the clients are: python3 -m lab ns --name NAME -- COMMAND")
     return top
 

@@ -2,8 +2,10 @@
 
     python3 -m lab.rollout --name LAB --log FILE [--vars JSON] [--installed DIR] [-- more words for ansible-playbook]
     python3 -m lab.rollout … --when NODE frozen|jumped --then kill-controller|kill-node
+    python3 -m lab.rollout … --on TEXT COMMAND [--on TEXT COMMAND]...
 
-Ends with the exit code of ansible-playbook, 137 if it was killed.
+Each COMMAND is a line for the shell. It runs when the output has its TEXT, after what the one before was waiting for; TEXT again is
+waited for again. A command that fails, or a text that never comes, ends the rollout. Ends with the exit code of ansible-playbook, 137 if it was killed.
 """
 
 import argparse
@@ -44,14 +46,17 @@ class Rollout:
     """A running ansible-playbook; its output goes to the file LOG and, line by line, to the terminal.
 
     INSTALLED: the folder of an installed collection, whose playbook is run by its name; else this tree's playbook runs.
+    PREFIX: words before the command, which it becomes. LIMIT: nodes that take part, by default; None is no word about it.
     """
 
-    def __init__(self, name, log, variables, words=(), installed=None, playbook="kup-update"):
+    def __init__(
+        self, name, log, variables, words=(), installed=None, playbook="kup-update", prefix=(), limit="memcache"
+    ):
         playbook = f"kup.fleet.{playbook.replace('-', '_')}" if installed else f"playbooks/{playbook}.yml"
         venv = pathlib.Path(os.environ.get("KUP_VENV") or REPO / "build/venv").resolve()
-        argv = [str(venv / "bin/ansible-playbook"), "-i", str(STATE / name / "inventory.yml"), playbook]
-        if not {"-l", "--limit"} & set(words):
-            argv += ["-l", "memcache"]
+        argv = [*prefix, str(venv / "bin/ansible-playbook"), "-i", str(STATE / name / "inventory.yml"), playbook]
+        if limit and not {"-l", "--limit"} & set(words):
+            argv += ["-l", limit]
         self._process = subprocess.Popen(
             [*argv, "-e", f"@{APPLICATION}", "-e", json.dumps(variables), *words],
             cwd="/" if installed else REPO,
@@ -62,6 +67,7 @@ class Rollout:
             text=True,
             errors="replace",
         )
+        self._output, self._is_over, self._said = "", False, threading.Condition()
         self._reader = threading.Thread(target=self._copy, args=(pathlib.Path(log),), daemon=True)
         self._reader.start()
 
@@ -73,6 +79,25 @@ class Rollout:
                 file.flush()
                 sys.stdout.write(line)
                 sys.stdout.flush()
+                with self._said:
+                    self._output += line
+                    self._said.notify_all()
+        with self._said:
+            self._is_over = True
+            self._said.notify_all()
+
+    def await_text(self, text, place, seconds):
+        """Return the place right after TEXT in the output, from PLACE on; LabError after SECONDS, or when the rollout has ended."""
+
+        def come_or_over():
+            return text in self._output[place:] or self._is_over
+
+        with self._said:
+            self._said.wait_for(come_or_over, seconds)
+            found = self._output.find(text, place)
+        if found < 0:
+            raise LabError(f"The rollout never said '{text}'.")
+        return found + len(text)
 
     def running(self):
         return self._process.poll() is None
@@ -132,6 +157,17 @@ def _inject(lab, rollout, node, moment, fault):
         raise LabError(f"The node {node} does not run.")
 
 
+def _react(rollout, reactions):
+    """Run each command when the output has its text. REACTIONS: pairs (text, command)."""
+    place = 0
+    for text, command in reactions:
+        place = rollout.await_text(text, place, PATIENCE)
+        say(f"'{text}': {command}")
+        code = subprocess.run(["sh", "-ec", command], cwd=REPO, check=False, stdin=subprocess.DEVNULL).returncode
+        if code:
+            raise LabError(f"The command for '{text}' ended with {code}.")
+
+
 def main():
     own, words = sys.argv[1:], []
     if "--" in own:
@@ -145,15 +181,23 @@ def main():
     parser.add_argument("--playbook", default="kup-update", help="name of the playbook (default: %(default)s)")
     parser.add_argument("--when", nargs=2, metavar=("NODE", "MOMENT"), help="moment of the fault: frozen or jumped")
     parser.add_argument("--then", choices=("kill-controller", "kill-node"), help="the fault")
+    parser.add_argument(
+        "--on", nargs=2, action="append", default=[], metavar=("TEXT", "COMMAND"), help="what to do when it says so"
+    )
+    parser.add_argument("--inside", action="store_true", help="run it in the lab's network namespace")
+    parser.add_argument("--no-limit", action="store_true", help="do not limit it to the group memcache")
     args = parser.parse_args(own)
     if bool(args.when) != bool(args.then) or args.when and args.when[1] not in watch.MOMENTS:
         parser.error(f"--when NODE {'|'.join(watch.MOMENTS)} and --then go together")
     try:
         lab = Lab(args.name)
-        rollout = Rollout(args.name, args.log, args.vars, words, args.installed, args.playbook)
+        prefix = ["ip", "netns", "exec", lab.record["netns"]] if args.inside else []
+        limit = None if args.no_limit else "memcache"
+        rollout = Rollout(args.name, args.log, args.vars, words, args.installed, args.playbook, prefix, limit)
         try:
             if args.when:
                 _inject(lab, rollout, *args.when, args.then)
+            _react(rollout, args.on)
         except LabError:
             rollout.interrupt()
             rollout.wait()

@@ -5,7 +5,7 @@ import os
 import shlex
 import shutil
 
-from . import defaults, host, image, inventory, network, vm
+from . import defaults, host, image, inventory, network, packages, vm
 from . import node as nodes
 from .command import LabError, run, say
 from .state import Lab, state_of
@@ -117,6 +117,13 @@ def ns(args):
         raise LabError("No command was given: put it after --.")
     argv = ["ip", "netns", "exec", Lab(args.name).record["netns"], *args.command]
     os.execvp(argv[0], argv)
+
+
+def install(args):
+    lab = Lab(args.name)
+    for machine in lab.machines.values():
+        for package in args.packages:
+            packages.install(lab, machine, package)
 
 
 def show(args):

@@ -7,9 +7,8 @@ import re
 import shlex
 import subprocess
 import time
-import urllib.request
 
-from lab import image, mirror
+from lab import packages
 from lab.command import LabError
 from lab.fleet import keep_consoles, lab_verb
 from lab.state import Lab
@@ -63,11 +62,11 @@ class Node:
 
     def install(self, cases):
         """Copy the programs and declarations, and the packages that the CASES need."""
-        packages = sorted({package for case in cases for package in case.PACKAGES})
+        wanted = sorted({package for case in cases for package in case.PACKAGES})
         have = self.run("dpkg-query -W -f '${Package} ${db:Status-Abbrev}\\n' 2>/dev/null")
-        for package in packages:
+        for package in wanted:
             if not re.search(rf"^{package} ii", have, re.M):
-                self._install_package(package)
+                packages.install(self.lab, self.machine, package)
         archive = subprocess.run(
             ["tar", "-C", str(GUEST), "-c", *sorted(path.name for path in GUEST.glob("*.py")),
              "-C", str(UNITS.parent), *sorted(f"units/{path.name}" for path in UNITS.glob("*.py"))],
@@ -75,15 +74,6 @@ class Node:
         ).stdout  # fmt: skip
         words = self.lab.ssh(self.machine, [f"mkdir -p {THERE} && tar -C {THERE} -x --no-same-owner"])
         subprocess.run(words, input=archive, check=True)
-
-    def _install_package(self, package):
-        path = fetch(package, self.release)
-        words = self.lab.ssh(self.machine, [f"cat >/root/{package}.deb && dpkg -i /root/{package}.deb"], silence=120)
-        done = subprocess.run(words, input=path.read_bytes(), capture_output=True, check=False)
-        if done.returncode:
-            raise LabError(
-                f"The package {package} cannot be installed on {NODE}: {done.stderr.decode().strip()[-300:]}"
-            )
 
     def settle(self):
         """Wait until no update is under way on the node; return its state."""
@@ -110,25 +100,6 @@ class Node:
         for name, command in commands.items():
             with contextlib.suppress(LabError, subprocess.TimeoutExpired):
                 (place / name).write_text(self.run(command, check=False, seconds=120), encoding="utf-8")
-
-
-def fetch(package, release):
-    """Return the path of the package's file for a Debian RELEASE, from the cache of images or the mirror."""
-    folder = image.cache() / "packages"
-    folder.mkdir(exist_ok=True)
-    cached = sorted(folder.glob(f"{package}_{release}_*.deb"))
-    if cached:
-        return cached[-1]
-    suite = mirror.suites(release)[0]
-    for stanza in mirror.packages(suite, re.escape(package)):
-        with urllib.request.urlopen(suite.url(stanza["Filename"]), timeout=120) as answer:
-            content = answer.read()
-        if len(content) != int(stanza["Size"]):
-            raise LabError(f"{package} has {len(content)} bytes at {suite.uri}, expected {stanza['Size']}: try again.")
-        path = folder / f"{package}_{release}_{stanza['Version'].replace(':', '%')}.deb"
-        path.write_bytes(content)
-        return path
-    raise LabError(f"{suite.name} has no package {package}.")
 
 
 @contextlib.contextmanager
