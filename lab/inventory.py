@@ -27,8 +27,8 @@ def write(path, state, name, nodes):
         "ansible_ssh_common_args": _quoted(ssh_arguments(state, name)),
         "ansible_python_interpreter": "/usr/bin/python3",
         # Every lab has the same addresses, and Ansible names a shared connection by its address: without a name of
-        # its own the node of another lab, or of the one before, would answer.
-        "ansible_control_path": f"%(directory)s/{name}-{secrets.token_hex(3)}-%%h",
+        # its own the node of another lab, or of the one before, would answer. Nor may a user take over the connection of another one.
+        "ansible_control_path": f"%(directory)s/{name}-{secrets.token_hex(3)}-%%r@%%h",
     }
     lines = ["memcache:", "  vars:"]
     lines += [f"    {key}: {json.dumps(value)}" for key, value in shared.items()]
