@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import sys
 import time
 
 from .. import _again as again
@@ -61,7 +62,8 @@ def depart(record, target, phase):
         except PassingError as error:
             frozen += attempt.frozen()
             if left and attempt.may_be_repeated(frozen):
-                print(f"Once more: {error}", flush=True)  # for the journal
+                sys.stdout.write(f"Once more: {error}\n")  # for the journal
+                sys.stdout.flush()
                 continue
             attempt.note_failure(error)
             raise
