@@ -17,6 +17,7 @@ MEMORY = 1024
 # Each kernel has some 100 MiB.
 DISK = 24
 THERE = "/root/kernel"
+RESTART = "systemctl restart memcached; until ss -Hltn sport = 11211 | grep -q .; do sleep 0.2; done"
 DROP_IN = "/etc/systemd/system/memcached.service.d"
 # The emulated processor has 5-level page tables: 5.10, which was built without them, cannot be entered by a kernel that uses them.
 OLDEST = (6, 1)
@@ -40,7 +41,7 @@ class Tour:
         """Let memcached go to all kernels: those before 6.3 cannot keep what it may not do."""
         self._node.run(
             f"mkdir -p {DROP_IN} && printf '[Service]\\nMemoryDenyWriteExecute=no\\n' >{DROP_IN}/old-kernels.conf && "
-            "systemctl daemon-reload && systemctl restart memcached"
+            f"systemctl daemon-reload && {RESTART}"
         )
         self.load()
 
@@ -83,7 +84,7 @@ class Tour:
         reasons = [outcome.reason, "" if kept else "the client's connection was lost"]
         self._record(pair, outcome.phase, lost, wrong, said.get("outage_s"), "; ".join(filter(None, reasons)))
         if lost or not kept:
-            self._node.run("systemctl restart memcached")
+            self._node.run(RESTART)
             self.load()
         return pair
 
