@@ -937,8 +937,8 @@ CASES = (
     Mutation(
         "plugins/module_utils/_update/switch.py",
         "a unit that a failed attempt has ended is carried as it began anew",
-        "        return not _replaced(self._taken())",
-        "        return True",
+        "            return not _replaced(self._taken())",
+        "            return True",
     ),
     Mutation(
         "plugins/module_utils/_update/switch.py",

@@ -190,15 +190,16 @@ ssize_t option_find(const char *name)
 }
 
 /*
- * Options that newer kernels have (TCP_* from 6.15 on, SO_PASSRIGHTS from 6.16 on), and what sockets of an older one are like. The lowest
- * retransmission timeout has had a sysctl for longer than an option; the others are constants of include/net/tcp.h (TCP_RTO_MAX_SEC,
- * TCP_RTO_MIN, TCP_DELACK_MAX), and every unix socket takes descriptors.
+ * Options that newer kernels have (SO_PEEK_OFF of TCP from 6.10 on, TCP_* from 6.15 on, SO_PASSRIGHTS from 6.16 on), and what sockets of an
+ * older one are like. The lowest retransmission timeout has had a sysctl for longer than an option; the others are constants of
+ * include/net/tcp.h (TCP_RTO_MAX_SEC, TCP_RTO_MIN, TCP_DELACK_MAX), every unix socket takes descriptors, and nobody peeks at an offset.
  */
 static const struct {
 	const char *name, *sysctl;
 	int value;
 } untold[] = {
 	{ "SO_PASSRIGHTS", NULL, 1 },
+	{ "SO_PEEK_OFF", NULL, -1 },
 	{ "TCP_RTO_MAX_MS", NULL, 120000 },
 	{ "TCP_RTO_MIN_US", "/proc/sys/net/ipv4/tcp_rto_min_us", 200000 },
 	{ "TCP_DELACK_MAX_US", NULL, 200000 },
@@ -241,7 +242,7 @@ bool option_is_untold(const struct option_type *type, const struct option_value 
 {
 	int number;
 
-	for (size_t i = 0; error == ENOPROTOOPT && i < sizeof(untold) / sizeof(*untold); i++) {
+	for (size_t i = 0; (error == ENOPROTOOPT || error == EOPNOTSUPP) && i < sizeof(untold) / sizeof(*untold); i++) {
 		if (strcmp(type->name, untold[i].name))
 			continue;
 		memcpy(&number, value->bytes, sizeof(number));

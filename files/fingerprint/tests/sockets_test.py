@@ -68,7 +68,7 @@ def run(*words, before=(), kernel=None):
     return subprocess.run([*before, PROGRAM, *words], capture_output=True, text=True, preexec_fn=kernel, check=False)
 
 
-def forget(level, *numbers):
+def forget(level, *numbers, error=errno.ENOPROTOOPT):
     """Have this process and those that it starts run on a kernel that does not know these options, as seccomp(2) can play it."""
 
     def instruction(code, value, equal=0, other=0):
@@ -76,7 +76,7 @@ def forget(level, *numbers):
 
     load, jump_if_equal, return_ = 0x20, 0x15, 0x06
     system_calls = (55, 54) if platform.machine() == "x86_64" else (209, 208)  # getsockopt, setsockopt
-    allow, refuse = 0x7FFF0000, 0x00050000 | errno.ENOPROTOOPT
+    allow, refuse = 0x7FFF0000, 0x00050000 | error
     # struct seccomp_data: the number of the system call, and the low halves of the second and third argument
     program = [
         instruction(load, 0),
@@ -212,6 +212,19 @@ class Sockets(unittest.TestCase):
         self.assertNotEqual(options(client, wanted), before)
         self.assertEqual(self.put_right(), (0, []))
         self.assertEqual(options(client, wanted), before)
+
+    def test_an_offset_of_peeking_at_a_connection_is_no_difference_where_there_was_none(self):
+        client, _server = self.connect()
+        try:
+            self.assertEqual(client.getsockopt(1, 42), -1)
+        except OSError as error:
+            self.skipTest(f"this kernel does not know it either: {error}")
+        self.record()
+        self.assertEqual(self.put_right(kernel=lambda: forget(1, 42, error=errno.EOPNOTSUPP)), (0, []))
+        client.setsockopt(1, 42, 3)
+        self.record()
+        code, told = self.put_right(kernel=lambda: forget(1, 42, error=errno.EOPNOTSUPP))
+        self.assertEqual((code, [line.rpartition(": ")[2] for line in told]), (3, ["SO_PEEK_OFF is not there, was 3"]))
 
     def test_an_option_of_newer_kernels_is_no_difference_where_it_had_no_effect(self):
         untold = {44: "TCP_RTO_MAX_MS", 45: "TCP_RTO_MIN_US", 46: "TCP_DELACK_MAX_US"}

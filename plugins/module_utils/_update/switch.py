@@ -10,6 +10,7 @@ in its post-dump stage, and resumes them when it is told to.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -62,14 +63,20 @@ def depart(record, target, phase):
         except PassingError as error:
             frozen += attempt.frozen()
             if left and attempt.may_be_repeated(frozen):
-                sys.stdout.write(f"Once more: {error}\n")  # for the journal
-                sys.stdout.flush()
+                _tell(f"Once more: {error}")
                 continue
             attempt.note_failure(error)
             raise
         except BaseException as error:  # whatever it was: the applications run again, and the record has to say so
             attempt.note_failure(error)
             raise
+
+
+def _tell(sentence):
+    """Write into the journal. A journal that is away stops no switch."""
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.write(f"{sentence}\n")
+        sys.stdout.flush()
 
 
 class _Attempt:
@@ -108,7 +115,9 @@ class _Attempt:
             return False
         # Also lets systemd notice that a process has ended: what would be frozen next is then another one.
         time.sleep(again.PAUSE)
-        return not _replaced(self._taken())
+        with contextlib.suppress(KupError, OSError):  # whoever cannot look does not repeat it
+            return not _replaced(self._taken())
+        return False
 
     def _resume(self):
         for each in self._checkpoints:

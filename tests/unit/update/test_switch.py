@@ -450,6 +450,25 @@ def test_a_unit_that_has_ended_is_not_frozen_as_another_one(node, record, monkey
     assert node.events.count("freeze 1-a") == 1
 
 
+def test_what_cannot_be_looked_at_after_an_attempt_ends_the_switch_in_order(node, record, monkeypatch):
+    def replaced(taken):
+        raise KupError("systemctl ended with 1")
+
+    monkeypatch.setattr(switch, "_replaced", replaced)
+    node.failing = Always({"complete 1-b": BUSY})
+    assert give_up(node, record, BUSY)["PHASE"] == "aborted"
+
+
+@pytest.mark.parametrize("error", [BrokenPipeError(), UnicodeEncodeError("ascii", "é", 0, 1, "no")])
+def test_a_journal_that_takes_nothing_stops_no_second_attempt(node, record, monkeypatch, error):
+    def write(text):
+        raise error
+
+    monkeypatch.setattr(switch.sys, "stdout", types.SimpleNamespace(write=write))
+    node.failing["complete 1-b"] = BUSY
+    depart(node, record)
+
+
 def test_several_attempts_together_freeze_no_longer_than_one_may(node, record, monkeypatch):
     clock = iter(range(0, 10000, 9))
     monkeypatch.setattr(
