@@ -14,8 +14,6 @@ from .connection_lock import AT_ONCE, MOST, OWN
 
 NO_SHM = "configure it to use anonymous shared memory or files on a disk"
 # criu/cr-restore.c, validate_sched_parm(): the restore fails with any other.
-# Process ids that systemd and its generators take before the units are restored, at most.
-_BOOT_PROGRAMS = 32
 _POLICIES = (os.SCHED_OTHER, os.SCHED_FIFO, os.SCHED_RR, os.SCHED_BATCH, os.SCHED_IDLE)
 IN_MEMORY = "is a file in memory, which ends with the kernel"
 
@@ -111,19 +109,6 @@ def tracer(process, around):
     del around
     if process.tracer:
         yield "the process", f"is traced by pid {process.tracer}", "end the debugger or tracer"
-
-
-@check
-def low_process_id(process, around):
-    """A process or thread has so low an id that a thread of the next kernel may have it first: it was started among the first of the boot."""
-    # The next kernel may have some more than this one.
-    taken = around.kernel_threads + around.kernel_threads // 10 + _BOOT_PROGRAMS
-    if around.kernel_threads and process.lowest <= taken:
-        yield (
-            "",
-            f"has the id {process.lowest}, and the next kernel's own threads may take those up to {taken}",
-            "restart the unit, which gives it another one",
-        )
 
 
 @check
@@ -235,7 +220,6 @@ PROCESS_CHECKS = (
     mount_namespace,
     private_directory,
     tracer,
-    low_process_id,
     control_group,
     pending_memory,
     shared_code,

@@ -21,9 +21,8 @@ from .descriptor_checks import DESCRIPTOR_CHECKS
 from .view_checks import VIEW_CHECKS
 
 _ALONE = travelling.Carried()
-#: Codes that stop an update only. From the first two a restore does not fail, and the last has not made the restore before fail: on the way back
-#: nothing that the applications have must be lost for them.
-ONWARD_ONLY = ("loopback-peer", "sysv-semaphores", "low-process-id")
+#: Codes of what the restore does not fail from: it is lost. On the way back nothing that the applications have must be lost for it.
+LOSSES = ("loopback-peer", "sysv-semaphores")
 
 
 @dataclass

@@ -50,8 +50,7 @@ class Around:
     ``parents``: pid → parent's pid of the unit's processes, empty if that cannot be told; ``namespaces``: kind → the host's, and
     of "mnt" the main process's; ``volatile``: device numbers ("00:1c") of file systems in memory; ``mqueue``: that of POSIX
     message queues; ``travelling``: of file systems in memory whose files go along; ``criu``: its version, empty if it is not installed;
-    ``page_list_max``: bytes that its list of a mapping's pages can have, 0 where it makes none; ``kernel_threads``: the highest id of those that
-    this boot had first.
+    ``page_list_max``: bytes that its list of a mapping's pages can have, 0 where it makes none.
     """
 
     main_pid: int
@@ -63,7 +62,6 @@ class Around:
     travelling: frozenset = frozenset()
     criu: str = ""
     page_list_max: int = 0
-    kernel_threads: int = 0
 
     def loses(self, path, device):
         """Whether a file with this ``path`` on this ``device`` ends with the kernel."""
@@ -84,7 +82,7 @@ class Process:
     """``tracer``: its pid or empty; ``cgroup``: path; ``userfaultfd``: some memory is registered with it; ``directory``: the working
     directory, if the next boot has not got it; ``shared_code``: the first executable mapping, if CRIU cannot write there;
     ``memory_policy``: the first one that is not the usual, where memory has several nodes; ``longest``: bytes of the longest private
-    mapping, where CRIU makes a list of its pages; ``policies``: of scheduling, as sched_getscheduler(2) tells them; ``lowest``: id of its threads."""
+    mapping, where CRIU makes a list of its pages; ``policies``: of scheduling, as sched_getscheduler(2) tells them."""
 
     pid: int
     namespaces: dict
@@ -96,7 +94,6 @@ class Process:
     memory_policy: str = ""
     longest: int = 0
     policies: frozenset = frozenset()
-    lowest: int = 0
 
 
 @dataclass(frozen=True)
@@ -203,7 +200,6 @@ def around(unit, criu):
         travelling=travelling,
         criu=criu,
         page_list_max=_page_list_max(criu, os.uname().release),
-        kernel_threads=processes.of_the_kernel(),
     )
 
 
@@ -263,7 +259,6 @@ def process(one, mounts, around):
         # A million mappings are a second of reading.
         longest=_longest(each_line(f"{one.path}/maps")) if around.page_list_max else 0,
         policies=frozenset(_policies(one)),
-        lowest=min(one.threads, default=one.pid),
     )
 
 

@@ -26,8 +26,6 @@ else:
 
 _PROC = "/proc"
 _UNIFIED = "0::"  # cgroups(7): the row of version 2 in /proc/PID/cgroup
-_KTHREADD = 2  # the parent of all others (kernel/kthread.c)
-_BEGINNING = 60  # seconds in which a kernel has come to its first program
 _STARTED = 19  # proc_pid_stat(5): the place of starttime behind the name
 #: Where systemd has mounted the control groups, version 2.
 CGROUPS = "/sys/fs/cgroup"
@@ -160,17 +158,6 @@ def parents():
         if len(words) > 1:
             found[pid] = int(words[1])
     return found
-
-
-def of_the_kernel():
-    """The highest id of the kernel's own threads that were there before any program but pid 1; 0 where none can be seen."""
-    children = parents()
-    threads = [pid for pid, parent in children.items() if _KTHREADD in (pid, parent)]
-    programs = [pid for pid in children if pid != 1 and pid not in threads]
-    started = {pid: int(Process(pid).started or 0) for pid in children}
-    # Where the first programs are no more, the kernel's threads of days would count.
-    first = min([started[pid] for pid in programs] + [_BEGINNING * os.sysconf("SC_CLK_TCK")])
-    return max((pid for pid in threads if started[pid] <= first), default=0)
 
 
 def in_cgroup(path):

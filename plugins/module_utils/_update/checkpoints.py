@@ -64,8 +64,8 @@ def _look(checkpoints, beside):
     found = []
     for each in checkpoints:
         each.findings = examination.examine(each.unit, carried, criu)
-        passed_over = examination.ONWARD_ONLY if each.settings["PHASE"] in records.RETURNABLE else ()
-        found += [blocker for blocker in each.findings.blockers if blocker.code not in passed_over]
+        lost = examination.LOSSES if each.settings["PHASE"] in records.RETURNABLE else ()
+        found += [blocker for blocker in each.findings.blockers if blocker.code not in lost]
     return found
 
 

@@ -39,11 +39,6 @@ def listed(longest, most):
     return dataclasses.replace(PROCESS, longest=longest), around
 
 
-def low_id(lowest, threads):
-    around = dataclasses.replace(AROUND, kernel_threads=threads)
-    return dataclasses.replace(PROCESS, lowest=lowest), around
-
-
 def mapping(path, device="fe:01"):
     return seen.Mapping(path, device), AROUND
 
@@ -118,16 +113,6 @@ CASES = [
     # Unreadable: the process has ended.
     ("pid-namespace", Case(in_namespace("pid"), process(namespaces=dict.fromkeys(HOST, "")), "its pid namespace")),
     ("tracer", Case(process(tracer="12"), process(), "the process", "is traced by pid 12")),
-    (
-        "low-process-id",
-        Case(
-            low_id(152, 110),
-            low_id(154, 110),
-            "",
-            "has the id 152, and the next kernel's own threads may take those up to 153",
-        ),
-    ),
-    ("low-process-id", Case(low_id(1, 1), low_id(1, 0), "", "restart the unit")),
     ("foreign-session", Case((Session(6, 6, True),), (Session(6, 6, False),), "its main process", "whose leader")),
     ("foreign-session", Case((Session(6, 5, False),), (Session(6, 6, False),), "its main process", "group 5")),
     ("control-group", Case(process(cgroup=f"{UNIT}/x"), process(), f"its control group {UNIT}/x", "Delegate=")),

@@ -42,21 +42,3 @@ def test_without_psutil_one_sentence_says_what_to_install(child, monkeypatch):
     monkeypatch.setattr(processes, "HAS_PSUTIL", False)
     with pytest.raises(KupError, match=r"^The Python module psutil is missing on this node; install python3-psutil\.$"):
         processes.Process(child.pid).rss  # noqa: B018  a property
-
-
-def stat(parent, started):
-    return f"1 (a) b) S {parent} {' '.join(['0'] * 17)} {started} 0\n"
-
-
-@pytest.mark.parametrize(
-    ("programs", "highest"),
-    # A thread that came after the first program is none of the beginning; one with a higher id may be.
-    [({300: (1, 150), 310: (300, 151)}, 90), ({300: (1, 250)}, 400), ({300: (1, 99999999)}, 400)],
-)
-def test_the_kernels_own_threads_of_the_beginning_are_told_by_their_start(tmp_path, monkeypatch, programs, highest):
-    found = {1: (0, 1), 2: (0, 1), 3: (2, 2), 90: (2, 100), 400: (2, 200), 500: (2, 9999999), **programs}
-    for pid, said in found.items():
-        (tmp_path / str(pid)).mkdir()
-        (tmp_path / str(pid) / "stat").write_text(stat(*said))
-    monkeypatch.setattr(processes, "_PROC", str(tmp_path))
-    assert processes.of_the_kernel() == highest
