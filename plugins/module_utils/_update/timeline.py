@@ -98,16 +98,16 @@ def outage(events):
 
 def _given_up_before(events):
     """Seconds of the freezes before the last one, in the same boot."""
-    boot = [event["boot"] for event in events if event["event"] == "freeze"][-1]
-    began, found = None, [0.0]
-    for event in events:
-        if event["boot"] == boot and event["event"] == "freeze":
+    last = [event for event in events if event["event"] == "freeze"][-1]
+    began, seconds = None, 0.0
+    for event in events[: events.index(last)]:
+        if event["boot"] != last["boot"]:
+            continue
+        if event["event"] == "freeze":
             began = event["at"]
-        elif event["boot"] == boot and event["event"] == "given-up" and began is not None:
-            found.append(event["at"] - began)
-            began = None
-    # The last one is not over, or was given up for good and is counted already.
-    return sum(found) if began is not None else sum(found[:-1])
+        elif event["event"] == "given-up" and began is not None:
+            seconds, began = seconds + event["at"] - began, None
+    return seconds
 
 
 def _last_switch(events):
