@@ -17,6 +17,11 @@ SUITES = (
 )
 
 
+def series(release):
+    """Return the series of a kernel release: 6.12 of 6.12.118+deb13-cloud-amd64."""
+    return re.match(r"\d+\.\d+", release)[0]
+
+
 @dataclass(frozen=True)
 class Package:
     """A package with an image in it; from 6.19 on that is linux-binary, before linux-image."""
@@ -28,7 +33,7 @@ class Package:
 
     @property
     def series(self):
-        return re.match(r"\d+\.\d+", self.release)[0]
+        return series(self.release)
 
     @property
     def is_cloud(self):

@@ -7,7 +7,7 @@ import statistics
 from lab import results
 from lab.paths import REPO
 from tests.cases import record, table
-from tests.pairs.route import series
+from tests.kernels.packages import series
 
 ROWS, PAGE = REPO / "docs" / "pairs.json", REPO / "docs" / "pairs.md"
 GOOD = "committed"

@@ -1,12 +1,8 @@
 """Which updates are to be tried, and which of them a node tries next. A pair is (release before, release after)."""
 
 import itertools
-import re
 
-
-def series(release):
-    """Return the series of a kernel release: 6.12 of 6.12.118+deb13-cloud-amd64."""
-    return re.match(r"\d+\.\d+", release)[0]
+from tests.kernels.packages import series
 
 
 def wanted(releases):
