@@ -1,6 +1,8 @@
 """Which faults are injected into updates: engine, point, and what happens there. A new kind acts in guest/fault.sh; judge.py judges it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from tests.faults import victim
 
 ENGINES = ("criu", "foam", "ppp", "ppp+foam")
 
@@ -41,14 +43,16 @@ class Case:
     point: str
     fault: str
     word: str = ""
+    #: The application that is carried beside patterns.service, if any.
+    victim: str = ""
 
     @property
     def name(self):
-        return " ".join(filter(None, (self.engine, self.point, self.fault, self.word)))
+        return " ".join(filter(None, (self.victim, self.engine, self.point, self.fault, self.word)))
 
     def as_dict(self):
         fault = f"{self.fault} {self.word}".strip()
-        return {"case": self.name, "engine": self.engine, "point": self.point, "fault": fault}
+        return {"case": self.name, "victim": self.victim, "engine": self.engine, "point": self.point, "fault": fault}
 
 
 def _of(engine):
@@ -97,4 +101,5 @@ def _of_disks(engine):
 
 def cases():
     """All of them, in a fixed order."""
-    return [case for engine in ENGINES for case in _of(engine)]
+    alone = [case for engine in ENGINES for case in _of(engine)]
+    return [replace(case, victim=name) for name in ("", *victim.NAMES) for case in alone]

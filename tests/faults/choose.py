@@ -19,15 +19,22 @@ def chosen(only, count, sample):
 
     :param only: text that their names have.
     :param count: how many at most, None for all.
-    :param sample: cases whose result was right, none of which spoils the machine; else cases without a result.
+    :param sample: cases with patterns.service alone whose result was right, none of which spoils the machine; else cases without a result.
     """
     was_right = known()
     if sample:
-        left = [case for case in cases.cases() if was_right.get(case.name) and case.fault not in cases.SPOILING]
+        left = [
+            case
+            for case in cases.cases()
+            if was_right.get(case.name) and case.fault not in cases.SPOILING and not case.victim
+        ]
     else:
         left = [case for case in cases.cases() if case.name not in was_right]
     left = [case for case in left if only in case.name]
     random.shuffle(left)
+    # Another application is another node.
+    first = {case.victim: place for place, case in reversed(list(enumerate(left)))}
+    left.sort(key=lambda case: first[case.victim])
     if sample:
         # A failing check comes first: no other test has a node judge itself.
         watched = next((case for case in left if case.fault == "check"), None)

@@ -27,6 +27,8 @@ def inject(node, case, seconds):
     """Run one update with the fault of CASE, so many seconds after its point; return the result."""
     before = node.prepare(case.engine, 3 if case.fault == "check" else 60)
     node.run("python3 /usr/local/bin/patterns mark")
+    if node.victim:
+        node.victim.before()
     since = node.machine.serial.stat().st_size
     arm(node, case, seconds)
     outage = []

@@ -10,6 +10,8 @@ MEMORY = {
     "": ("running", "fresh"),
     "running": ("running",),
     "checkpoint": ("checkpoint", "running"),
+    # Of several units, some.
+    "partial": ("checkpoint", "running", "fresh"),
     "fresh": ("fresh",),
 }
 ENDS = {"committed", "fell_back", "aborted", "failed"}
@@ -23,7 +25,10 @@ def judge(node, case, before, state):
     BEFORE: the node's facts before the update; STATE: its state at the end.
     """
     found = json.loads(node.run("python3 /usr/local/bin/patterns judge").stdout)
-    return found["data"], [*_always(node, case, before, state, found), *_of_this_fault(node, case, state, found)]
+    wrong = [*_always(node, case, before, state, found), *_of_this_fault(node, case, state, found)]
+    if node.victim:
+        wrong += node.victim.judge(found["data"], state["fresh"])
+    return found["data"], wrong
 
 
 def _always(node, case, before, state, found):

@@ -10,6 +10,7 @@ from lab.fleet import lab_verb
 from lab.paths import GUEST
 from lab.rollout import Rollout
 from lab.state import Lab
+from tests.faults import victim
 
 NODE = "node1"
 # The folder of these tests on the node.
@@ -29,6 +30,8 @@ class Node:
 
     def __init__(self, lab):
         self.lab, self.machine = lab, lab.machine(NODE)
+        # The application beside patterns.service (victim.py), if any.
+        self.victim = None
         # The kernel that runs, and the one to update to.
         self.kernels = [lab.record["image"][f"kernel_{name}"] for name in ("from", "to")]
 
@@ -70,7 +73,8 @@ class Node:
 
     def prepare(self, engine, watch_interval=60):
         """Clean up after the last update and stage one to the kernel that does not run; return the facts in between."""
-        found = json.loads(self.tool("prepare", engine, str(watch_interval)).stdout)
+        units = self.victim.units if self.victim else []
+        found = json.loads(self.tool("prepare", engine, str(watch_interval), *units).stdout)
         self.kernels.sort(key=lambda kernel: kernel == found["kernel"])
         return found["facts"]
 
@@ -92,17 +96,22 @@ class Node:
             return words in stream.read()
 
 
-def open_node(name, out):
-    """Boot the lab NAME and update its node once; return the node. OUT: a directory for logs."""
+def open_node(name, out, application=""):
+    """Boot the lab NAME, with an APPLICATION of victim.py, and update its node once; return the node. OUT: a directory for logs."""
     lab_verb("down", "--name", name)
-    lab_verb("up", "--name", name, "--mem", 1536, "--module")
+    lab_verb(
+        "up", "--name", name, "--mem", 1536, "--module", *(["--packages", *victim.packages()] if application else [])
+    )
     node = Node(Lab(name))
     node.install()
+    if application:
+        node.victim = victim.Victim(application, name, out)
+        node.victim.install()
     # This first update is Ansible's: it installs the node's side of the collection.
     variables = {
         "kup_kernel": node.kernels[1],
         "kup_engine": "ppp",
-        "kup_units": ["patterns.service"],
+        "kup_units": ["patterns.service", *(node.victim.units if node.victim else [])],
         "kup_report_dir": str(out / "report"),
         **{name: [] for name in ("kup_gate_ports", "kup_gate_numbers", "kup_gate_commands")},
     }

@@ -40,11 +40,13 @@ def page(rows, outages):
         "",
         *_outages(outages),
         "",
+        *_victims(last),
+        "",
         "| point | fault | " + " | ".join(f"`{engine}`" for engine in cases.ENGINES) + " |",
         "| --- | --- |" + " --- |" * len(cases.ENGINES),
     ]
     by_fault = {}
-    for row in last:
+    for row in (row for row in last if not row.get("victim")):
         by_fault.setdefault((row["point"], row["fault"]), {})[row["engine"]] = row
     for (point, fault), found in sorted(
         by_fault.items(), key=lambda item: (cases.POINTS.index(item[0][0]), item[0][1])
@@ -52,6 +54,25 @@ def page(rows, outages):
         cells = [_cell(found[engine]) if engine in found else "" for engine in cases.ENGINES]
         lines.append(f"| {point} | {fault} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
+
+
+def _victims(rows):
+    """Return lines: by application and engine, how many faults there were, and how many with what none may have."""
+    lines = [
+        "`patterns.service`, a program of these tests that knows what each byte of its memory should be, is on all nodes. Beside it an",
+        "application of Debian is carried, with a client that has a transaction, half a request or the like under way. How many faults",
+        "struck; the outcomes below are those of the node without such an application, those of the others are in",
+        "`tests/faults/results.jsonl`.",
+        "",
+        "| application | " + " | ".join(f"`{engine}`" for engine in cases.ENGINES) + " | wrong |",
+        "| --- | --- |" + " --- |" * len(cases.ENGINES),
+    ]
+    for name in sorted({row.get("victim", "") for row in rows}):
+        its = [row for row in rows if row.get("victim", "") == name]
+        struck = [str(sum(row["fired"] for row in its if row["engine"] == engine)) for engine in cases.ENGINES]
+        wrong = "; ".join(f"**{row['case']}**: {' '.join(row['wrong'])}" for row in its if row["wrong"])
+        lines.append(f"| {name or 'none'} | {' | '.join(struck)} | {wrong or 0} |")
+    return lines
 
 
 def _outages(found):

@@ -1,9 +1,9 @@
 """On a node under test: the steps of an update by the library that the collection has installed there, without a controller.
 
-node.py stage ENGINE KERNEL SECONDS     stage an update of patterns.service, with a look at itself every so many seconds on probation;
-                                ppp+foam: with a disk checkpoint
-node.py prepare ENGINE SECONDS  tidy, then stage an update to whichever of the machine's kernels does not run; prints, as JSON,
-                                what tidy did, and that kernel
+node.py stage ENGINE KERNEL SECONDS [UNIT...]   stage an update of patterns.service and further units, with a look at itself every so
+                                many seconds on probation; ppp+foam: with a disk checkpoint
+node.py prepare ENGINE SECONDS [UNIT...]    tidy, then stage an update to whichever of the machine's kernels does not run; prints, as
+                                JSON, what tidy did, and that kernel
 node.py switch                  start it; the chain runs on by itself
 node.py commit                  keep the new kernel, or go back, as the gate's checks say
 node.py tidy                    remove what an update that was undone has left; print what one could leave behind, a list in JSON
@@ -68,7 +68,7 @@ REPORTED = {"timeline", "memory.json", "numbers.json", "checks.json", "panic.log
 KEPT = {"record", "record.copy", "kernels", "images", *REPORTED}
 
 
-def stage(engine, kernel, watch_interval):
+def stage(engine, kernel, watch_interval, *more):
     name, _plus, disk_checkpoint = engine.partition("+")
     with lock.exclusive():
         settings = {
@@ -77,14 +77,14 @@ def stage(engine, kernel, watch_interval):
             "PPP_DISK_CHECKPOINT": disk_checkpoint,
             "WATCH_INTERVAL": watch_interval,
         }
-        staging.stage(kernel, [UNIT], settings, initramfs="auto", owner=OWNER)
-        watch.save(CHECKS)
+        staging.stage(kernel, [UNIT, *more], settings, initramfs="auto", owner=OWNER)
+        watch.save({**CHECKS, "units": [UNIT, *more]})
 
 
-def prepare(engine, watch_interval):
+def prepare(engine, watch_interval, *more):
     left = leftovers()
     kernel = next(kernel for kernel in kernels.installed() if kernel != kernels.running())
-    stage(engine, kernel, watch_interval)
+    stage(engine, kernel, watch_interval, *more)
     print(json.dumps({"facts": left, "kernel": kernel}))
 
 
@@ -141,6 +141,7 @@ def state():
         "phase": record["phase"],
         "reason": record["reason"],
         "data": record.get("data", ""),
+        "fresh": record.get("fresh_units", []),
         "unfinished": record["unfinished"],
         "unit": unit,
         "busy": bool(under_way),
