@@ -1,4 +1,4 @@
-"""A time server: when it has answered a client, which it tells with the next answer (interleaved mode)"""
+"""A time server, which remembers when it has answered whom, and tells it with the next answer (interleaved mode)"""
 
 import os
 
@@ -35,5 +35,7 @@ class Client:
             raise ValueError("chrony does not answer in interleaved mode")
 
     def after(self):
-        self._last, known = self._ask(self._last)
+        # It forgets when it has answered, but not whom, where ten seconds have passed unseen, as after a suspend (chrony, sched.c).
+        for _number in range(2):
+            self._last, known = self._ask(self._last)
         return [] if known else ["it does not know when it sent its last answer"]

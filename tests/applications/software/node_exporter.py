@@ -8,6 +8,8 @@ UNITS = ("prometheus-node-exporter.service",)
 PORTS = (9100,)
 PACKAGES = ("prometheus-node-exporter",)
 RELEASES = {"12": "", "13": ""}
+# A Prometheus on the same node asks it, too, and connects anew after a pause.
+WORKS = r"fd \d+ is .*socket"
 
 
 class Client:
@@ -26,4 +28,4 @@ class Client:
 
     def after(self):
         now = self._count()
-        return [f"its count of requests is {now}, was {self._asked}"] * (now != self._asked)
+        return [f"its count of requests is {now}, was {self._asked} or more"] * (now < self._asked)
