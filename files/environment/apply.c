@@ -7,11 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "common/base.h"
 #include "ipc.h"
 #include "sysctl.h"
 
 static int (*const carry_out[KINDS])(const struct place *, const struct step *) = {
+	[CLOCK] = clock_apply,
 	[SYSCTL] = sysctl_apply,   [MOUNT] = place_mount, [DIRECTORY] = place_directory, [FILE_COPY] = place_file,
 	[FIFO] = place_fifo,       [SYMLINK] = place_symlink, [HARDLINK] = place_hardlink,   [XATTR] = place_xattr,
 	[PRIVATE] = place_private,

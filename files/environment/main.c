@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "apply.h"
+#include "clock.h"
 #include "common/base.h"
 #include "hold.h"
 #include "ipc.h"
@@ -24,7 +25,7 @@
 
 static const char usage[] = "usage: environment apply [--only KIND]... [--run DIR] [--root DIR | --view DIR] PLAN...\n"
 			    "  Carries out the steps of each plan, whose files' contents are in the folder contents beside it.\n"
-			    "  --only KIND  steps of this kind: sysctl, mount, directory, file, fifo, symlink, hardlink, xattr,\n"
+			    "  --only KIND  steps of this kind: clock, sysctl, mount, directory, file, fifo, symlink, hardlink, xattr,\n"
 			    "               private, segment, memory, semaphores, queue, settle\n"
 			    "  --run DIR    where failures are noted (/run/kup)\n"
 			    "  --root DIR   put everything below this directory, for tests\n"
@@ -39,6 +40,8 @@ static const char usage[] = "usage: environment apply [--only KIND]... [--run DI
 			    "  Compares the files of a list with those of now.\n"
 			    "  --images DIR  of a unit that has not run since: what was appended is from another program\n"
 			    "  Exit codes: 1 the list is broken, 3 a file differs\n"
+			    "       environment clock [WORD]...\n"
+			    "  Writes the words of a step clock; with words of before, by how many nanoseconds the time of day is behind.\n"
 			    "       environment hold FILE GROUP...\n"
 			    "  Leaves a process in the namespaces that it is started in, in the first control group that there is, and\n"
 			    "  writes its id to FILE.\n"
@@ -170,6 +173,8 @@ static int run_verb(int argc, char **argv)
 		return note_files(argc - 2, argv + 2) ? EXIT_FAILED : EXIT_OK;
 	if (argc > 2 && !strcmp(verb, "same-files"))
 		return run_same_files(argc - 1, argv + 1);
+	if (!strcmp(verb, "clock") && (argc == 2 || argc == 2 + THEN_WORDS))
+		return (argc == 2 ? clock_note(stdout) : clock_compare(argv + 2, stdout)) ? EXIT_FAILED : EXIT_OK;
 	return argc > 3 && !strcmp(verb, "hold") ? (int)(hold(argv[2], argv + 3) ? NODE_LACKS : ALL_DONE) : EXIT_USAGE;
 }
 

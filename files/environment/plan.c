@@ -17,6 +17,7 @@ static const struct {
 	/* Words behind the object. */
 	unsigned int count;
 } kinds[KINDS] = {
+	[CLOCK] = { "clock", 11 },
 	[SYSCTL] = { "sysctl", 1 },   [MOUNT] = { "mount", 1 }, [DIRECTORY] = { "directory", 3 }, [FILE_COPY] = { "file", 6 },
 	[FIFO] = { "fifo", 3 },       [SYMLINK] = { "symlink", 3 }, [HARDLINK] = { "hardlink", 1 }, [XATTR] = { "xattr", 2 },
 	[PRIVATE] = { "private", 3 },

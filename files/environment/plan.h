@@ -4,6 +4,7 @@
  * (plugins/module_utils/_environment/plan.py), for root only, but with paths, names and contents that applications chose.
  *
  *     kup-environment 1
+ *     clock     NEED UNIT realtime TICKS NANOSECONDS TICKS-PER-SECOND RTC TRUSTED STATUS FREQUENCY TICK TAI MAXERROR ESTERROR   (clock.h)
  *     sysctl    NEED UNIT NAME VALUE
  *     mount     NEED UNIT PATH OPTIONS                        a tmpfs (noexec comes first), unless one is there already
  *     directory NEED UNIT PATH MODE OWNER GROUP
@@ -33,9 +34,10 @@
 #define PLAN_BYTES_MAX ((size_t)64 << 20)
 /* An attribute's value is the longest: XATTR_SIZE_MAX. */
 #define WORD_BYTES_MAX ((size_t)64 << 10)
-#define WORDS_MAX 14
+#define WORDS_MAX 15
 
 enum kind {
+	CLOCK,
 	SYSCTL,
 	MOUNT,
 	DIRECTORY,

@@ -105,6 +105,7 @@ def write(
     monkeypatch.setattr(boot_plan, "BOOT", str(root / "boot"))
     monkeypatch.setattr(boot_plan.network, "Reach", Reach)
     monkeypatch.setattr(boot_plan.network, "links", lambda names: ([], plain))
+    monkeypatch.setattr(boot_plan.clock, "run", lambda argv: types.SimpleNamespace(stdout="7 8 9\n"))
     monkeypatch.setattr(
         boot_plan.security_profiles, "of_unit", lambda unit: list(labels) if unit.name == "store.service" else []
     )

@@ -52,6 +52,7 @@ import shutil
 from .._blocker import Blocked, about, first_of
 from .._environment import (
     attributes,
+    clock,
     fork_wiping,
     ipc,
     mount_points,
@@ -153,6 +154,7 @@ class Plan:
 
     def _put_environment(self, units):
         self._plans = Plans(f"{self.directory}/environment")
+        clock.put_plan(self._plans)
         settings = sysctls.collect()
         sysctls.put_plan(self._plans, settings, sysctls.drift(settings))
         mount_points.put_plan(self._plans, units)

@@ -88,7 +88,13 @@ def test_all_files_of_a_plan(write):
         *("frames", "resources", "control-groups", "apply-again", "notifications"),
         *("links", "addresses", "routes", "network-lock.nft", "last-pid", "processes", "nonlocal-bind"),
         *("packets.nft", "filter/rules.nft", "lock-owner/table.nft", "lock-owner/commands", "lock-owner/answers"),
-        *("overcommit", "environment/1-sysctls.plan", "environment/2-files.plan", "environment/contents/1"),
+        *(
+            "overcommit",
+            "environment/0-clock.plan",
+            "environment/1-sysctls.plan",
+            "environment/2-files.plan",
+            "environment/contents/1",
+        ),
         *(
             f"restore/{name}.service"
             for name in ("kup-early", "kup-restore-done", "kup-restore-failed", "cache", "store")
