@@ -44,12 +44,16 @@ def measure(args):
 
 def tell(found):
     """Return lines of a table: what became of the requests."""
-    yield "| a miss takes | way | requests/s before | after, as a share | back at 90 % after | requests lost | connections lost | hits in the first 30 s |"
-    yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
+    yield (
+        "| a miss takes | way | requests/s before | meanwhile, as a share | silent for | after its end | back at 90 % after | requests lost | "
+        "connections lost | hits in the first 30 s |"
+    )
+    yield "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
     for one in found["delays"]:
         for way in one["ways"]:
             back = "never" if way["recovered_s"] is None else f"{way['recovered_s']:.0f} s"
             yield (
-                f"| {one['delay_ms']} ms | {way['way']} | {way['before_per_s']:.0f} | {way['after_share']:.2f} | {back} | {way['requests_lost']:.0f} | "
+                f"| {one['delay_ms']} ms | {way['way']} | {way['before_per_s']:.0f} | "
+                f"{way['prepared_share']:.2f} | {way['silent_s']} s | {way['after_share']:.2f} | {back} | {way['requests_lost']:.0f} | "
                 f"{way['reconnects']} | {way['hits_share']:.0%} |"
             )

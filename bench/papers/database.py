@@ -66,9 +66,9 @@ def _connections(node):
 
 
 def tell(found):
-    yield "| transactions/s before | after, as a share | silent for | connections kept | errors |"
-    yield "| --- | --- | --- | --- | --- |"
+    yield "| transactions/s before | meanwhile, as a share | silent for | after its end | connections kept | errors |"
+    yield "| --- | --- | --- | --- | --- | --- |"
     yield (
-        f"| {found['before_per_s']:.1f} | {found['after_share']:.2f} | {found['silent_s']} s | {found['connections_kept']} of "
+        f"| {found['before_per_s']:.1f} | {found['prepared_share']:.2f} | {found['silent_s']} s | {found['after_share']:.2f} | {found['connections_kept']} of "
         f"{found['connections_before']} | {found['errors']:.0f} |"
     )

@@ -14,12 +14,20 @@ def test_an_update_that_leaves_the_requests_as_they_were():
     found = rates.compare(seconds((-20, 5, 100), (15, 60, 100)), BEGIN, BEGIN + 20, 20)
 
     assert found["before_per_s"] == 100
-    assert found["after_share"] == 1
+    assert found["prepared_share"] == found["after_share"] == 1
     # From the last second that had an answer to the next.
     assert found["silent_s"] == 11
     assert found["recovered_s"] == 11
     assert found["hits_share"] == 1
     assert found["requests_lost"] == pytest.approx(1000, abs=100)
+
+
+def test_requests_that_are_lost_before_the_freeze_count():
+    found = rates.compare(seconds((-20, 0, 100), (0, 30, 25), (40, 80, 100)), BEGIN, BEGIN + 50, 20)
+
+    assert found["prepared_share"] == 0.25
+    assert found["after_share"] == 1
+    assert found["requests_lost"] == pytest.approx(30 * 75 + 1000, abs=100)
 
 
 def test_a_cold_cache_takes_its_time():
