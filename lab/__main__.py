@@ -54,6 +54,11 @@ def add_up_options(parser):
     )
     parser.add_argument("--packages", nargs="+", metavar="NAME", help="more packages of the release on the nodes")
     parser.add_argument(
+        "--stock",
+        action="store_true",
+        help="a server as Debian's installer leaves it: ifupdown, all services, an initramfs",
+    )
+    parser.add_argument(
         "--module", action="store_true", help="install the kernel module of engine ppp for both kernels"
     )
 

@@ -17,7 +17,7 @@ from .paths import GUEST, REPO
 # Inputs of every image: a change of one of these files makes a new image.
 SOURCES = [
     *(REPO / "lab" / name for name in ("rootfs.py", "repository.py", "disk.py", "mirror.py", "kernels.py", "image.py")),
-    *(GUEST / "image" / name for name in ("customize.sh", "finish.sh", "grub.cfg")),
+    *(GUEST / "image" / name for name in ("customize.sh", "lean.sh", "finish.sh", "grub.cfg")),
 ]
 # More inputs of an image with the kernel module.
 KERNEL_MODULE = [GUEST / "image/module.sh", *sorted(REPO.glob("files/kmod/*")), REPO / "files/stub/table.h"]
@@ -42,7 +42,7 @@ def ensure(wish):
     """Return (path of the raw base image, facts about it) for WISH, building it if the cache does not hold it.
 
     WISH: release, from, to (series), criu (release|next), target (installed|repo), initrd (none|host), module (bool),
-    disk (GiB); packages (more of the release's packages), where there are any.
+    disk (GiB); where there are any: packages (more of the release's), stock (True: as Debian's installer leaves a server, with nothing left out).
     The series are looked up on the mirror when the image is built; remove the cache to move on to newer kernels.
     """
     name = f"debian{wish['release']}-{_digest(wish)}"

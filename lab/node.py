@@ -33,30 +33,42 @@ def _boot_files(grub_cfg, words):
     }
 
 
-def _files(node, memcached_conf, memcached_mib, public_key):
-    """Return {path in the node: text}."""
+def _network(node, is_stock):
+    """Return {path in the node: text} of what sets its address."""
+    if is_stock:
+        # What the installer writes. Which of the two there is depends on the node's disks.
+        card = "allow-hotplug {0}\niface {0} inet static\n\taddress " + f"{node['address']}/{PREFIX}\n"
+        cards = "\n".join(card.format(name) for name in ("ens3", "ens4"))
+        return {"/etc/network/interfaces": f"auto lo\niface lo inet loopback\n\n{cards}"}
     return {
-        "/etc/hostname": f"{node['name']}\n",
-        "/etc/hosts": f"127.0.0.1 localhost\n{node['address']} {node['name']}\n",
-        "/etc/machine-id": f"{uuid.uuid4().hex}\n",
         "/etc/systemd/network/lan.network": (
             "[Match]\n" f"MACAddress={node['mac']}\n\n" "[Network]\n" f"Address={node['address']}/{PREFIX}\n"
             "LinkLocalAddressing=no\nIPv6AcceptRA=no\n"
         ),
+    }  # fmt: skip
+
+
+def _files(node, memcached_conf, memcached_mib, public_key, is_stock):
+    """Return {path in the node: text}."""
+    return {
+        **_network(node, is_stock),
+        "/etc/hostname": f"{node['name']}\n",
+        "/etc/hosts": f"127.0.0.1 localhost\n{node['address']} {node['name']}\n",
+        "/etc/machine-id": f"{uuid.uuid4().hex}\n",
         "/etc/memcached.conf": re.sub(r"^-m \d+$", f"-m {memcached_mib}", memcached_conf, flags=re.M),
         "/root/.ssh/authorized_keys": public_key,
     }  # fmt: skip
 
 
-def make_disk(base, path, node, memcached_mib, public_key, words):
+def make_disk(base, path, node, memcached_mib, public_key, words, is_stock=False):
     """Copy the image BASE to PATH and personalise it; debugfs writes into ext4 without a mount.
 
-    WORDS: for the kernels' command line, may be none.
+    WORDS: for the kernels' command line, may be none. IS_STOCK: the base is a server as Debian's installer leaves it.
     """
     run("cp", "--sparse=always", "--reflink=auto", base, path)
     device = f"{path}?offset={layout.ROOT_START}"
     conf = run("debugfs", "-R", "cat /etc/memcached.conf", device)
-    files = _files(node, conf, memcached_mib, public_key)
+    files = _files(node, conf, memcached_mib, public_key, is_stock)
     if words:
         files |= _boot_files(run("debugfs", "-R", f"cat {_GRUB}", device), words)
     with tempfile.TemporaryDirectory() as scratch:

@@ -33,6 +33,8 @@ PACKAGES = [
     "initramfs-tools",
     "grub-pc",
 ]
+# Of a server as Debian's installer leaves it, and as its packages are usually added to.
+STOCK = ["apparmor", "irqbalance", "libpam-systemd", "polkitd", "rsyslog", "systemd-timesyncd", "unattended-upgrades"]
 # Debian 12 ships pycriu inside the criu package.
 PYCRIU = "python3-pycriu"
 # `--criu next` takes these, and nothing else, from the next release: libc stays the release's own.
@@ -60,12 +62,13 @@ def _write(path, text, mode=0o644):
 
 def _skeleton(root, plan):
     """Write the files that must exist before the packages are installed."""
-    _write(root / "etc/initramfs-tools/conf.d/lab.conf", INITRAMFS)
-    _write(root / "etc/initramfs-tools/modules", INITRAMFS_MODULES)
+    if not plan.get("stock"):
+        _write(root / "etc/initramfs-tools/conf.d/lab.conf", INITRAMFS)
+        _write(root / "etc/initramfs-tools/modules", INITRAMFS_MODULES)
     _write(root / "etc/default/grub.d/lab.cfg", (GUEST / "image/grub.cfg").read_text(encoding="utf-8"))
     _write(root / f"{OWN}/preseed", PRESEED)
     _write(root / f"{OWN}/from-release", plan["from"].release + "\n")
-    for script in ("customize.sh", "finish.sh", "module.sh"):
+    for script in ("customize.sh", "lean.sh", "finish.sh", "module.sh"):
         _write(root / OWN / script, (GUEST / "image" / script).read_text(encoding="utf-8"), 0o755)
     (root / f"{OWN}/repo").mkdir()
     if plan.get("packages"):
@@ -113,7 +116,9 @@ def _hooks(plan, skeleton, packages_later):
         yield f"--customize-hook={fetch}"
     yield f'--customize-hook=cd {REPO} && /usr/bin/python3 -m lab.repository "$1"/{OWN}/repo'
     yield f'--customize-hook=chroot "$1" sh /{OWN}/customize.sh'
-    if plan.get("packages"):
+    if not plan.get("stock"):
+        yield f'--customize-hook=chroot "$1" sh /{OWN}/lean.sh'
+    if plan.get("packages") and not plan.get("stock"):
         yield f'--customize-hook=find "$1"/etc/systemd/system/*.wants -type l {_BUT_OWN} -delete'
     if plan["module"]:
         files = " ".join(f"{REPO}/files/{name}" for name in ("kmod", "stub/table.h"))
@@ -129,7 +134,7 @@ def build(plan, root, work):
     skeleton = work / "skeleton"
     skeleton.mkdir()
     _skeleton(skeleton, plan)
-    packages = [*PACKAGES, plan["from"].package, *plan.get("packages", ())]
+    packages = [*PACKAGES, plan["from"].package, *(STOCK if plan.get("stock") else ()), *plan.get("packages", ())]
     if plan["release"] != "12":
         packages.append(PYCRIU)
     if plan["module"]:
@@ -143,7 +148,7 @@ def build(plan, root, work):
         "mmdebstrap",
         "--mode=root",
         "--format=directory",
-        "--variant=minbase",
+        f"--variant={'standard' if plan.get('stock') else 'minbase'}",
         "--skip=cleanup/apt",
         "--aptopt=Apt::Install-Recommends false",
         "--dpkgopt=force-unsafe-io",

@@ -20,10 +20,11 @@ def _wish(args):
         "to": args.new or update.new,
         "criu": args.criu or update.criu,
         "target": args.target,
-        "initrd": args.initrd,
+        "initrd": "host" if args.stock else args.initrd,
         "module": args.module,
         "disk": args.disk,
         **({"packages": sorted(args.packages)} if args.packages else {}),
+        **({"stock": True} if args.stock else {}),
     }
 
 
@@ -56,7 +57,9 @@ def up(args):
     lab = Lab(args.name)
     network.create(args.name, record["nodes"])
     for machine in lab.machines.values():
-        nodes.make_disk(base, machine.disk, machine.node, record["memcached_mib"], key, record["cmdline"])
+        nodes.make_disk(
+            base, machine.disk, machine.node, record["memcached_mib"], key, record["cmdline"], is_stock=args.stock
+        )
         if args.data:
             machine.data.touch()
             os.truncate(machine.data, args.data << 30)

@@ -179,7 +179,7 @@ def run(args, applications, others, packages, note):
     out = REPO / "build" / args.lab
     out.mkdir(parents=True, exist_ok=True)
     # One image for both engines, with all packages: it is made once, and takes some minutes.
-    wish = ("--release", args.release, "--data", 2, "--packages", *packages)
+    wish = ("--release", args.release, "--data", 2, "--packages", *packages, *args.node)
     with machine(args.lab, out, True, *wish, memory=args.mem) as node:
         try:
             node.install([])
