@@ -57,8 +57,9 @@ def work(args):
     strange = sorted(set(args.only or ()) - {one.name for one in chosen})
     if strange:
         return [f"{', '.join(strange)}: not declared for Debian {args.release} (RELEASES)."]
-    others = [one for one in known if one not in chosen]
-    return trip.run(args, chosen, others, packages(args.release), nowhere if args.no_record else record.append)
+    # One image has all of them; another node has what goes on the trip.
+    others = [] if args.node else [one for one in known if one not in chosen]
+    return trip.run(args, chosen, others, packages([*chosen, *others]), nowhere if args.no_record else record.append)
 
 
 if __name__ == "__main__":

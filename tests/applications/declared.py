@@ -49,6 +49,6 @@ class Application:
         self.SETUP, self.AFTER = self.SETUP.replace(_VERSION, version), self.AFTER.replace(_VERSION, version)
 
 
-def packages(release=RELEASE):
-    """Return the packages of all applications of a Debian RELEASE: one image has them all."""
-    return sorted({package for name in names(release) for package in Application(name, release).PACKAGES})
+def packages(applications):
+    """Return the packages of APPLICATIONS."""
+    return sorted({package for one in applications for package in one.PACKAGES})

@@ -1,7 +1,7 @@
 """An application of Debian beside patterns.service on the machine under test, with a client whose connections stay open."""
 
 from lab.command import LabError, say
-from tests.applications import setting, wire
+from tests.applications import declared, setting, wire
 from tests.applications.declared import Application
 from tests.cases.machine import Node
 from tests.cases.update import Updates
@@ -12,7 +12,7 @@ NAMES = ("mosquitto", "nginx", "postgresql", "redis")
 
 def packages():
     """Return the Debian packages of all of them."""
-    return sorted({package for name in NAMES for package in Application(name).PACKAGES})
+    return declared.packages(Application(name) for name in NAMES)
 
 
 class Victim:
