@@ -38,7 +38,7 @@ def _network(node, is_stock):
     if is_stock:
         # What the installer writes. Which of the two there is depends on the node's disks.
         card = "allow-hotplug {0}\niface {0} inet static\n\taddress " + f"{node['address']}/{PREFIX}\n"
-        cards = "\n".join(card.format(name) for name in ("ens3", "ens4"))
+        cards = "\n".join(card.format(name) for name in ("ens4", "ens5"))
         return {"/etc/network/interfaces": f"auto lo\niface lo inet loopback\n\n{cards}"}
     return {
         "/etc/systemd/network/lan.network": (
