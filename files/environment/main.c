@@ -160,6 +160,13 @@ static int run_session(const char *word, char **argv)
 	return code < 0 ? EXIT_FAILED : code;
 }
 
+static int run_clock(int argc, char **argv)
+{
+	if (argc && argc != THEN_WORDS)
+		return EXIT_USAGE;
+	return (argc ? clock_compare(argv, stdout) : clock_note(stdout)) ? EXIT_FAILED : EXIT_OK;
+}
+
 /* The exit code of the verb argv[1], EXIT_USAGE if there is none of this name with so many words. */
 static int run_verb(int argc, char **argv)
 {
@@ -173,8 +180,8 @@ static int run_verb(int argc, char **argv)
 		return note_files(argc - 2, argv + 2) ? EXIT_FAILED : EXIT_OK;
 	if (argc > 2 && !strcmp(verb, "same-files"))
 		return run_same_files(argc - 1, argv + 1);
-	if (!strcmp(verb, "clock") && (argc == 2 || argc == 2 + THEN_WORDS))
-		return (argc == 2 ? clock_note(stdout) : clock_compare(argv + 2, stdout)) ? EXIT_FAILED : EXIT_OK;
+	if (!strcmp(verb, "clock"))
+		return run_clock(argc - 2, argv + 2);
 	return argc > 3 && !strcmp(verb, "hold") ? (int)(hold(argv[2], argv + 3) ? NODE_LACKS : ALL_DONE) : EXIT_USAGE;
 }
 

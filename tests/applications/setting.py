@@ -93,6 +93,12 @@ def processes(node, applications):
     return {one.name: json.loads(node.run(f"python3 - {shlex.join(one.UNITS)}", input=look)) for one in applications}
 
 
+def failed_units(node):
+    """Return the names of the units that have failed, once the node has started."""
+    node.run("systemctl is-system-running --wait", check=False)
+    return set(node.run("systemctl list-units --state=failed --plain --no-legend | cut -d' ' -f1").split())
+
+
 def version(node, application):
     """Return the version of the package that brings APPLICATION."""
     said = node.run(f"dpkg-query -W -f '${{Version}}' {application.PACKAGES[-1]}", check=False)

@@ -122,7 +122,7 @@ class Trip:
     def go(self, step):
         """Take the applications one STEP; return whether the update ended as it should."""
         self._each(lambda one: self._clients[one.name].before())
-        were = setting.processes(self._node, self._applications)
+        were, failed = setting.processes(self._node, self._applications), setting.failed_units(self._node)
         open_before = {
             one.name: [each for each in self._wires[one.name] if not each.reset()] for one in self._applications
         }
@@ -132,6 +132,8 @@ class Trip:
         outcome = self._updates.outcome(said)
         say(f"{step}: {outcome.phase}{': ' if outcome.reason else ''}{outcome.reason}")
         are = setting.processes(self._node, self._applications)
+        # An update must not cost other services of the node their start.
+        self.bad += [f"{unit} has failed" for unit in setting.failed_units(self._node) - failed]
         for one in self._applications:
             if outcome.phase == "refused" and not any(unit in outcome.reason for unit in one.UNITS):
                 self.bad.append(f"{one.name} was not tried, because others were refused")

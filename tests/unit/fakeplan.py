@@ -94,11 +94,12 @@ def write(
     triggers="",
     others=None,
     loaders=(),
+    managers=(),
     **unit_values,
 ):
     """Write a plan below ``root`` for a unit of each engine that has more than others; returns its folder.
 
-    :param loaders: services that load the packet filter, with their drop-ins.
+    :param loaders: services that load the packet filter, with their drop-ins; ``managers``: of ifupdown.
     :param others: dict of other units: name → its text, and the units that it waits for.
     """
     use_templates(monkeypatch)
@@ -130,6 +131,7 @@ def write(
     )
     monkeypatch.setattr(boot_units, "definition", lambda unit: known.get(unit, {}).get("text", ""))
     monkeypatch.setattr(boot_units.filter_services, "drop_ins", lambda: dict(loaders))
+    monkeypatch.setattr(boot_units.ifupdown, "drop_ins", lambda: dict(managers))
     monkeypatch.setattr(boot_units, "_on_root", lambda path: True)
     monkeypatch.setattr(private_places, "of", lambda unit: [])
     listed = "systemd-udevd.service\nlocal-fs.target\ncryptsetup.target\ndev-sda.mount\nsystemd-journald.service\n"

@@ -10,10 +10,14 @@ import contextlib
 import os
 
 from .._system.units import show
-from . import filter_services, sysctls, tmpfiles
+from . import filter_services, ifupdown, sysctls, tmpfiles
 
 _READERS = {sysctls.KEPT: "systemd-sysctl.service", tmpfiles.KEPT: "systemd-tmpfiles-setup.service"}
 _READERS |= {f"/run/systemd/system/{name}.d/{filter_services.DROP_IN}": name for name in filter_services.LOADERS}
+_READERS |= dict.fromkeys(
+    (f"/run/systemd/system/{name}.d/{ifupdown.DROP_IN}" for name in (ifupdown.MANAGER, ifupdown.HOTPLUG)),
+    ifupdown.MANAGER,
+)
 
 
 def removable():

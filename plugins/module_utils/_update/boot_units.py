@@ -11,7 +11,7 @@ import re
 import shutil
 
 from .._boot import panic
-from .._environment import filter_services
+from .._environment import filter_services, ifupdown
 from .._files import as_bytes, make_directory
 from .._paths import RUN
 from .._run import run
@@ -80,10 +80,11 @@ def write(directory, checkpoints, record, network_is_ours, mounts):
         _keep(f"{directory}/systemd", checkpoint.unit)
         if is_ahead and _on_root(os.path.dirname(checkpoint.directory)):
             _ahead(_Folder(f"{directory}/ahead"), checkpoint.unit.name, others)
-    for name, text in filter_services.drop_ins().items():
-        restore.put_drop_in(name, filter_services.DROP_IN, text)
-        # The service may come after the daemon-reload that ends the restore.
-        _Folder(f"{directory}/systemd/system").put_drop_in(name, filter_services.DROP_IN, text)
+    for services in (filter_services, ifupdown):
+        for name, text in services.drop_ins().items():
+            restore.put_drop_in(name, services.DROP_IN, text)
+            # The service may come after the daemon-reload that ends the restore.
+            _Folder(f"{directory}/systemd/system").put_drop_in(name, services.DROP_IN, text)
     units = " ".join(checkpoint.unit.name for checkpoint in checkpoints)
     restore.put(
         "kup-restore-done.service", render("kup-restore-done.service", UNITS=units, HEAVIEST=HEAVIEST), _SYSINIT
