@@ -11,10 +11,8 @@ is, if the early boot has loaded it. A restart or reload is the service's own.
 
 from __future__ import annotations
 
-import re
-
 from .._paths import RUN
-from .._system.units import definition, show
+from .._system.units import commands, definition, show
 
 #: Of nftables and iptables-persistent. Others compare, or replace their own tables: firewalld, ufw, docker.
 LOADERS = ("nftables.service", "netfilter-persistent.service")
@@ -37,15 +35,7 @@ def drop_ins():
         told = show(name, "ActiveState", "Type", "RemainAfterExit")
         if (told["ActiveState"], told["Type"], told["RemainAfterExit"]) != ("active", "oneshot", "yes"):
             continue
-        commands = _commands(definition(name))
-        if len(commands) == 1 and commands[0].startswith("/") and not commands[0].endswith("\\"):
-            found[name] = _DROP_IN % (name, commands[0])
+        lines = commands(definition(name))
+        if len(lines) == 1 and lines[0].startswith("/") and not lines[0].endswith("\\"):
+            found[name] = _DROP_IN % (name, lines[0])
     return found
-
-
-def _commands(text):
-    """What a unit's text has for ExecStart=; an empty one takes back those before it."""
-    commands = []
-    for command in re.findall(r"^[ \t]*ExecStart[ \t]*=[ \t]*(.*?)[ \t]*$", text, re.MULTILINE):
-        commands = [*commands, command] if command else []
-    return commands

@@ -4,15 +4,16 @@
 
 """Services of ifupdown, Debian's own network manager, in a boot whose interfaces have their addresses before it comes.
 
-It adds them, and gives an interface up where one is there already: its service fails, and what its hooks would have set is missing. In such a
-boot it replaces them instead (files/node/addresses/ip).
+ifupdown adds addresses and routes, and gives an interface up where one is there already: its service fails, and whatever the interface has
+in ``/etc/network/interfaces`` and in hooks is left out. In such a boot it goes on.
 """
 
 from __future__ import annotations
 
 import os
+import re
 
-from .._paths import RUNTIME
+from .._system.units import commands, definition
 
 #: Interfaces of the boot, and those that udev has found. The first tells when the boot's are up.
 MANAGER, HOTPLUG = "networking.service", "ifup@.service"
@@ -21,11 +22,23 @@ MANAGER, HOTPLUG = "networking.service", "ifup@.service"
 DROP_IN = "zz-kup-addresses.conf"
 
 _PROGRAM = "/sbin/ifup"
-_DROP_IN = f"""[Service]
-Environment=PATH={RUNTIME}/addresses:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-"""
+_WORD = "--ignore-errors"
+# systemd tells of a template by any of its instances.
+_SHOWN = {MANAGER: MANAGER, HOTPLUG: "ifup@kup.service"}
 
 
 def drop_ins():
-    """A drop-in for each of its services, where it is installed: dict unit → text."""
-    return dict.fromkeys((MANAGER, HOTPLUG), _DROP_IN) if os.path.exists(_PROGRAM) else {}
+    """A drop-in for each of its services, where it is installed: dict unit → text. One whose commands are not those of ifupdown is left alone."""
+    if not os.path.exists(_PROGRAM):
+        return {}
+    found = {name: _patient(commands(definition(shown))) for name, shown in _SHOWN.items()}
+    return {name: text for name, text in found.items() if text}
+
+
+def _patient(lines):
+    """A drop-in with these commands, each call of ifup with a word that has it go on after an error; empty if that is none of them."""
+    # A commit that is still to come has left the word there.
+    altered = [re.sub(rf"\bifup( {_WORD})?(?= )", f"ifup {_WORD}", line) for line in lines]
+    if not any(_WORD in line for line in altered) or any(line.endswith("\\") for line in lines):
+        return ""
+    return "".join(f"{line}\n" for line in ("[Service]", "ExecStart=", *(f"ExecStart={line}" for line in altered)))

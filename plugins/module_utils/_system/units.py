@@ -107,6 +107,14 @@ def definition(name):
     return ""
 
 
+def commands(text):
+    """What a unit's text has for ``ExecStart=``, a list; an empty one takes back those before it."""
+    found = []
+    for command in re.findall(r"^[ \t]*ExecStart[ \t]*=[ \t]*(.*?)[ \t]*$", text, re.MULTILINE):
+        found = [*found, command] if command else []
+    return found
+
+
 class Unit:
     """A service and its processes.
 
