@@ -33,7 +33,7 @@ for ($number = 0; $number < {PIECES}; $number++) {{
     usleep(100000);
 }}
 """
-FILL = f"""create database web; create user web@localhost identified via mysql_native_password using ''; grant all on web.* to web@localhost;
+FILL = f"""create database web; use web; create user web@localhost identified via mysql_native_password using ''; grant all on web.* to web@localhost;
 create table web.piece (id int primary key, content blob) engine=innodb;
 insert into web.piece select seq, repeat(sha2(seq, 512), {PIECE // 128}) from seq_0_to_{PIECES - 1}"""
 

@@ -106,7 +106,7 @@ def work(args):
         subprocess.run(["make", "-s", "-C", f"files/{target.program}", str(target.binary)], cwd=REPO, check=True)
     turns = Turns(chosen, args.turn, args.hours * 3600, time.monotonic() + 60 * args.minutes)
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        jobs = [pool.submit(turns.work) for _ in range(args.jobs)]
+        jobs = [pool.submit(turns.work) for _number in range(args.jobs)]
         return [sentence for job in jobs for sentence in job.result()]
 
 
