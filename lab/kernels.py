@@ -1,4 +1,4 @@
-"""Find installable kernels by series: '6.12' is the newest 6.12, '6.12-1' the newest but one."""
+"""Find installable kernels by series: '6.12' is the newest 6.12, '6.12-1' the newest but one; '6.12-generic' is the one for hardware."""
 
 import functools
 import re
@@ -10,6 +10,8 @@ from .command import LabError
 
 # Debian's cloud flavour has ext4 and NVMe built in, so a node needs no initramfs to find its root.
 FLAVOUR = "cloud-amd64"
+# Debian's flavour for hardware: all drivers are modules.
+GENERIC = "generic"
 # From 6.16 on the image package is empty and depends on these parts.
 PARTS = ("image", "binary", "base", "modules")
 
@@ -37,9 +39,11 @@ def _older_first(one, other):
     return 0
 
 
-def _listed(suite, series):
-    """Return {kernel: its pool files} for the images of this series that SUITE lists with all their parts."""
+def _listed(suite, series, flavour):
+    """Return {kernel: its pool files} for the images of this series and FLAVOUR that SUITE lists with all their parts."""
     name = rf"linux-(?:{'|'.join(PARTS)})-{re.escape(series)}[.-][^ \n]*{FLAVOUR}"
+    if flavour == GENERIC:
+        name = rf"linux-(?:{'|'.join(PARTS)})-{re.escape(series)}(?:\.[^ \n-]*|\.0-\d+)-amd64"
     stanzas = {stanza["Package"]: stanza for stanza in mirror.packages(suite, name)}
     found = {}
     for package, stanza in stanzas.items():
@@ -58,7 +62,7 @@ def _listed(suite, series):
 
 def resolve(series, release):
     """Return the kernel that SERIES ('6.12', '6.12-1') means on Debian RELEASE."""
-    match = re.fullmatch(r"(\d+\.\d+)(?:-(\d))?", series)
+    match = re.fullmatch(rf"(\d+\.\d+)(?:-(\d))?(?:-({GENERIC}))?", series)
     if not match:
         raise LabError(
             f"The kernel series '{series}' is malformed: expected the form 6.12 (newest) or 6.12-1 (newest but one)."
@@ -67,7 +71,7 @@ def resolve(series, release):
     listed = {}
     for family in (mirror.suites(release), mirror.other_suites(release)):
         for suite in family:
-            listed |= _listed(suite, match[1])
+            listed |= _listed(suite, match[1], match[3])
         if listed:
             break
     newest_first = sorted(listed, key=functools.cmp_to_key(_older_first), reverse=True)
@@ -78,6 +82,4 @@ def resolve(series, release):
         if len(seen) == skip:
             return kernel
         seen.add(kernel.release)
-    raise LabError(
-        f"No {FLAVOUR} kernel {series} for Debian {release} can be downloaded from the mirror: choose another series."
-    )
+    raise LabError(f"No kernel {series} for Debian {release} can be downloaded from the mirror: choose another series.")

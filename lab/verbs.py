@@ -5,7 +5,7 @@ import os
 import shlex
 import shutil
 
-from . import defaults, host, image, inventory, network, packages, vm
+from . import defaults, host, image, inventory, kernels, network, packages, vm
 from . import node as nodes
 from .command import LabError, run, say
 from .state import Lab, state_of
@@ -14,10 +14,12 @@ from .state import Lab, state_of
 def _wish(args):
     """Return the image that a lab with the options ARGS of `up` boots from, as image.ensure takes it."""
     update = defaults.UPDATES[args.release]
+    # The installer puts the kernel for hardware on a server.
+    flavour = f"-{kernels.GENERIC}" if args.stock else ""
     return {
         "release": args.release,
-        "from": args.old or update.old,
-        "to": args.new or update.new,
+        "from": args.old or update.old + flavour,
+        "to": args.new or update.new + flavour,
         "criu": args.criu or update.criu,
         "target": args.target,
         "initrd": "host" if args.stock else args.initrd,

@@ -1,5 +1,7 @@
 """Kernels by series: the newest, the newest but one, and those that the mirror has lost."""
 
+import re
+
 import pytest
 
 from lab import kernels, mirror
@@ -41,6 +43,21 @@ def _archive(monkeypatch):
 
 def test_series_is_its_newest_kernel_by_version_not_by_text(archive):
     assert kernels.resolve("6.12", "13").package == "linux-image-6.12.101+deb13-cloud-amd64"
+
+
+@pytest.mark.parametrize("release", ["6.12.120+deb13-amd64", "6.12.120+deb13+1-amd64"])
+def test_the_kernel_for_hardware_is_another_flavour(archive, monkeypatch, release):
+    cloud, names = mirror.packages, ("", "-dbg", "-unsigned")
+
+    def packages(suite, wanted):
+        more = [_image(f"{release}{name}", "6.12.120-1") for name in names] + [
+            _image("6.12.130+deb13-rt-amd64", "6.12.130-1")
+        ]
+        return [one for one in (*cloud(suite, wanted), *more) if re.fullmatch(wanted, one["Package"])]
+
+    monkeypatch.setattr(mirror, "packages", packages)
+    assert kernels.resolve("6.12-generic", "13").release == release
+    assert kernels.resolve("6.12", "13").release == "6.12.101+deb13-cloud-amd64"
 
 
 def test_newest_but_one(archive):
