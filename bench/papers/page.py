@@ -23,7 +23,7 @@ def text(found, parts):
         "",
         "`make bench BENCH=papers` does what section 6 of the paper did, with this collection, Debian's kernels and packages, on a virtual",
         "machine with an emulated processor. Seconds are the machine's; what counts are shares and lines. All figures are in",
-        "`bench/papers.json`.",
+        "`bench/papers.json`; a part that is not below has not been measured yet.",
         "",
     ]
     for name, module in parts.items():
