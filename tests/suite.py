@@ -1,10 +1,25 @@
-"""What the commands of all suites on virtual machines share: how they end."""
+"""What the commands of all suites on virtual machines share: another node, and how they end."""
 
+import shlex
 import signal
 import subprocess
 import sys
 
 from lab.command import LabError, say
+
+
+def add_node(parser):
+    """Let PARSER take --node: options of another node than the one whose results are recorded."""
+    parser.add_argument(
+        "--node", default="", metavar="OPTIONS", type=shlex.split,
+        help="of 'lab up', for another node; with --no-record, because a row does not tell of it",
+    )  # fmt: skip
+
+
+def check_node(parser, args):
+    """End the program where ARGS would record results of another node."""
+    if args.node and not args.no_record:
+        parser.error("--node does not go without --no-record: expected results of the default node.")
 
 
 def end(name, work):

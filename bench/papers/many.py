@@ -20,7 +20,7 @@ for port in {ports}:
         wire.sendall(b"set %d 0 0 %d\\r\\n%s\\r\\n" % (number, len(data), data))
         assert wire.recv(100) == b"STORED\\r\\n"
 """
-HOLD = """import os, random, signal, sys, time
+HOLD = """import os, random, sys, time
 number = int(sys.argv[1])
 for each in range(number - 1):
     if not os.fork():

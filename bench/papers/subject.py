@@ -9,6 +9,7 @@ import time
 
 from lab.command import LabError, say
 from lab.paths import REPO
+from tests.applications import setting
 from tests.cases.machine import machine
 from tests.cases.update import Updates
 
@@ -31,7 +32,7 @@ class Subject:
         return self.node.run(command, input=text, check=check)
 
     def write(self, path, text):
-        self.run(f"mkdir -p $(dirname {path}) && cat >{path}", text)
+        setting.write(self.node, path, text)
 
     def start_client(self, *argv, **options):
         """Start a program where it can reach the node; return the process."""

@@ -21,7 +21,7 @@
 #define TRIES 8
 /* The machine's clock has whole seconds. */
 #define NEAR (3 * SECOND / 2)
-/* Longer than any update, and than the kernel's own limits of these numbers. */
+/* Longer than any update. */
 #define LONGEST (INT64_C(366) * 24 * 3600)
 /* A processor that has run for less may have been switched off and on since, and have more ticks all the same. */
 #define LONG_RUN 3600

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "common/base.h"
 
 #define FIRST_LINE "kup-environment 1"
@@ -17,7 +18,7 @@ static const struct {
 	/* Words behind the object. */
 	unsigned int count;
 } kinds[KINDS] = {
-	[CLOCK] = { "clock", 11 },
+	[CLOCK] = { "clock", THEN_WORDS },
 	[SYSCTL] = { "sysctl", 1 },   [MOUNT] = { "mount", 1 }, [DIRECTORY] = { "directory", 3 }, [FILE_COPY] = { "file", 6 },
 	[FIFO] = { "fifo", 3 },       [SYMLINK] = { "symlink", 3 }, [HARDLINK] = { "hardlink", 1 }, [XATTR] = { "xattr", 2 },
 	[PRIVATE] = { "private", 3 },

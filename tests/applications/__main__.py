@@ -8,7 +8,6 @@ fallback: the gate of the update passes on the old kernel only. second: that, an
 """
 
 import argparse
-import shlex
 
 from tests import suite
 from tests.applications import record, trip
@@ -30,16 +29,12 @@ def arguments():
     )
     parser.add_argument("--mem", type=int, default=trip.MEMORY, metavar="MIB", help="memory (default: %(default)s)")
     parser.add_argument("--no-record", action="store_true", help="leave docs/applications.json as it is")
-    parser.add_argument(
-        "--node", default="", metavar="OPTIONS", type=shlex.split,
-        help="of 'lab up', for another node; with --no-record, because a row does not tell of it",
-    )  # fmt: skip
+    suite.add_node(parser)
     parser.add_argument("--lab", default="applications", metavar="NAME", help="the lab's name (default: %(default)s)")
     parser.add_argument("--table", action="store_true", help="write docs/applications.md and boot nothing")
     parser.add_argument("--list", action="store_true", help="print the applications and boot nothing")
     found = parser.parse_args()
-    if found.node and not found.no_record:
-        parser.error("--node does not go without --no-record: expected results of the default node.")
+    suite.check_node(parser, found)
     return found
 
 

@@ -11,7 +11,6 @@ working trees, need labs of different names (--lab).
 
 import argparse
 import random
-import shlex
 
 from lab.command import LabError, say
 from tests import suite
@@ -54,17 +53,13 @@ def arguments():
         "--before", action="store_true", help="record what the cases did before this work (before.json)"
     )
     parser.add_argument("--lab", default="cases", metavar="NAME", help="the lab's name (default: %(default)s)")
-    parser.add_argument(
-        "--node", default="", metavar="OPTIONS", type=shlex.split,
-        help="of 'lab up', for another node; with --no-record, because a row does not tell of it",
-    )  # fmt: skip
+    suite.add_node(parser)
     parser.add_argument("--table", action="store_true", help="write docs/cases.md and boot nothing")
     parser.add_argument("--list", action="store_true", help="print the cases and boot nothing")
     args = parser.parse_args()
     if args.updates != 1 and args.way != "update":
         parser.error(f"--updates {args.updates} does not go with --way {args.way}: expected --way update.")
-    if args.node and not args.no_record:
-        parser.error("--node does not go without --no-record: expected results of the default node.")
+    suite.check_node(parser, args)
     return args
 
 

@@ -79,6 +79,11 @@ class Updates:
         if code:
             raise LabError(f"kup_ready ended with {code}; see {self._out / 'ready.log'}.")
 
+    def make_fit(self, units):
+        """Run the playbook kup_ready if preflight refuses one of the UNITS."""
+        if {blocker.get("unit") for blocker in self.blockers(units)} & set(units):
+            self.make_ready(units)
+
     def there(self, units, more=None):
         """Update the node with MORE variables; return what the report says of it."""
         variables = {**self._variables(units), **(more or {})}

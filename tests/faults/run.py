@@ -31,15 +31,15 @@ class Slice:
         self._name, self._seed, self._is_recorded = lab_name, seed, is_recorded
         self._out = REPO / "build" / lab_name
         self._out.mkdir(parents=True, exist_ok=True)
-        self._node = self._victim = None
+        self._node = None
         self._last = None  # (case, result)
         #: Outcomes that no fault may have: sentences.
         self.bad = []
 
     def inject(self, case):
-        if not self._node or case.victim != self._victim:
+        if not self._node or case.victim != self._last[0].victim:
             self.finish()
-            self._node, self._victim = open_node(self._name, self._out, case.victim), case.victim
+            self._node = open_node(self._name, self._out, case.victim)
         seconds = random.uniform(0, cases.SPREAD.get(case.point, 0))
         say(f"{case.name}, {seconds:.2f} s")
         try:

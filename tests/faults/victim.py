@@ -32,9 +32,7 @@ class Victim:
             raise LabError(bad[0])
         # Whether the node answers is told by another service, which the application's packet filter knows nothing of.
         self._node.run("systemctl disable --now -q nftables; nft flush ruleset")
-        blockers = self._updates.blockers(self.units)
-        if any(blocker.get("unit") in self.units for blocker in blockers):
-            self._updates.make_ready(self.units)
+        self._updates.make_fit(self.units)
         self.load()
 
     def load(self):

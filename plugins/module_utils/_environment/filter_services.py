@@ -17,6 +17,9 @@ from .._system.units import commands, definition, show
 #: Of nftables and iptables-persistent. Others compare, or replace their own tables: firewalld, ufw, docker.
 LOADERS = ("nftables.service", "netfilter-persistent.service")
 
+#: Service that a drop-in is for → service that has read it once it has started.
+READERS = {name: name for name in LOADERS}
+
 #: The last by name counts.
 DROP_IN = "zz-kup-filter.conf"
 

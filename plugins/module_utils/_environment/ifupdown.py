@@ -15,8 +15,11 @@ import re
 
 from .._system.units import commands, definition
 
-#: Interfaces of the boot, and those that udev has found. The first tells when the boot's are up.
+#: Interfaces of the boot, and those that udev has found.
 MANAGER, HOTPLUG = "networking.service", "ifup@.service"
+
+#: Service that a drop-in is for → service that has read it once it has started.
+READERS = {MANAGER: MANAGER, HOTPLUG: MANAGER}
 
 #: The last by name counts.
 DROP_IN = "zz-kup-addresses.conf"

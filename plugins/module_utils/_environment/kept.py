@@ -13,11 +13,11 @@ from .._system.units import show
 from . import filter_services, ifupdown, sysctls, tmpfiles
 
 _READERS = {sysctls.KEPT: "systemd-sysctl.service", tmpfiles.KEPT: "systemd-tmpfiles-setup.service"}
-_READERS |= {f"/run/systemd/system/{name}.d/{filter_services.DROP_IN}": name for name in filter_services.LOADERS}
-_READERS |= dict.fromkeys(
-    (f"/run/systemd/system/{name}.d/{ifupdown.DROP_IN}" for name in (ifupdown.MANAGER, ifupdown.HOTPLUG)),
-    ifupdown.MANAGER,
-)
+_READERS |= {
+    f"/run/systemd/system/{name}.d/{services.DROP_IN}": reader
+    for services in (filter_services, ifupdown)
+    for name, reader in services.READERS.items()
+}
 
 
 def removable():
