@@ -58,6 +58,7 @@ def add_up_options(parser):
         action="store_true",
         help="a server as Debian's installer leaves it: ifupdown, all services, an initramfs",
     )
+    parser.add_argument("--dhcp", action="store_true", help="the nodes get their addresses by DHCP")
     parser.add_argument(
         "--module", action="store_true", help="install the kernel module of engine ppp for both kernels"
     )

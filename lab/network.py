@@ -6,6 +6,8 @@ from .command import run
 
 BRIDGE = "br0"
 CLIENT = "10.77.0.1/24"
+NETWORK = "10.77.0.0"
+LEASE = "120s"
 
 
 def namespace(name):
@@ -27,6 +29,20 @@ def create(name, nodes):
     for node in nodes:
         run("ip", "-n", ns, "tuntap", "add", node["tap"], "mode", "tap")
         run("ip", "-n", ns, "link", "set", node["tap"], "master", BRIDGE, "up")
+
+
+def give_addresses(name, nodes, state):
+    """Let a DHCP server give each of NODES its address, as clouds and most offices do; its files are in the directory STATE.
+
+    A lease is short, so that it is renewed while a test runs. The server ends with the namespace's other processes.
+    """
+    run(
+        "ip", "netns", "exec", namespace(name), "dnsmasq", "--conf-file=/dev/null", "--port=0", "--user=root", f"--interface={BRIDGE}",
+        "--bind-interfaces", "--dhcp-authoritative", f"--dhcp-range={NETWORK},static,255.255.255.0,{LEASE}",
+        *(f"--dhcp-host={node['mac']},{node['address']},{node['name']}" for node in nodes),
+        f"--dhcp-option=option:router,{CLIENT.partition('/')[0]}",
+        f"--pid-file={state / 'dhcp.pid'}", f"--dhcp-leasefile={state / 'dhcp.leases'}", f"--log-facility={state / 'dhcp.log'}", "--log-dhcp",
+    )  # fmt: skip
 
 
 def processes(name):

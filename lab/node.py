@@ -33,25 +33,30 @@ def _boot_files(grub_cfg, words):
     }
 
 
-def _network(node, is_stock):
-    """Return {path in the node: text} of what sets its address."""
-    if is_stock:
+def _network(node, network):
+    """Return {path in the node: text} of what sets its address, by the NETWORK (see `make_disk`)."""
+    manager, is_dhcp = network
+    if manager == "networkmanager":
+        # It looks after each card by DHCP that is in no other file.
+        return {"/etc/network/interfaces": "auto lo\niface lo inet loopback\n"}
+    if manager == "ifupdown":
         # What the installer writes. Which of the two there is depends on the node's disks.
-        card = "allow-hotplug {0}\niface {0} inet static\n\taddress " + f"{node['address']}/{PREFIX}\n"
-        cards = "\n".join(card.format(name) for name in ("ens4", "ens5"))
+        way = "dhcp" if is_dhcp else f"static\n\taddress {node['address']}/{PREFIX}"
+        cards = "\n".join(f"allow-hotplug {name}\niface {name} inet {way}\n" for name in ("ens4", "ens5"))
         return {"/etc/network/interfaces": f"auto lo\niface lo inet loopback\n\n{cards}"}
     return {
         "/etc/systemd/network/lan.network": (
-            "[Match]\n" f"MACAddress={node['mac']}\n\n" "[Network]\n" f"Address={node['address']}/{PREFIX}\n"
+            f"[Match]\nMACAddress={node['mac']}\n\n[Network]\n"
+            f"{'DHCP=ipv4' if is_dhcp else 'Address={}/{}'.format(node['address'], PREFIX)}\n"
             "LinkLocalAddressing=no\nIPv6AcceptRA=no\n"
         ),
-    }  # fmt: skip
+    }
 
 
-def _files(node, memcached_conf, memcached_mib, public_key, is_stock):
+def _files(node, memcached_conf, memcached_mib, public_key, network):
     """Return {path in the node: text}."""
     return {
-        **_network(node, is_stock),
+        **_network(node, network),
         "/etc/hostname": f"{node['name']}\n",
         "/etc/hosts": f"127.0.0.1 localhost\n{node['address']} {node['name']}\n",
         "/etc/machine-id": f"{uuid.uuid4().hex}\n",
@@ -60,15 +65,16 @@ def _files(node, memcached_conf, memcached_mib, public_key, is_stock):
     }  # fmt: skip
 
 
-def make_disk(base, path, node, memcached_mib, public_key, words, is_stock=False):
+def make_disk(base, path, node, memcached_mib, public_key, words, network=("networkd", False)):
     """Copy the image BASE to PATH and personalise it; debugfs writes into ext4 without a mount.
 
-    WORDS: for the kernels' command line, may be none. IS_STOCK: the base is a server as Debian's installer leaves it.
+    WORDS: for the kernels' command line, may be none. NETWORK: what manages the cards (networkd, ifupdown, networkmanager), and whether
+    by DHCP.
     """
     run("cp", "--sparse=always", "--reflink=auto", base, path)
     device = f"{path}?offset={layout.ROOT_START}"
     conf = run("debugfs", "-R", "cat /etc/memcached.conf", device)
-    files = _files(node, conf, memcached_mib, public_key, is_stock)
+    files = _files(node, conf, memcached_mib, public_key, network)
     if words:
         files |= _boot_files(run("debugfs", "-R", f"cat {_GRUB}", device), words)
     with tempfile.TemporaryDirectory() as scratch:

@@ -30,6 +30,12 @@ def _wish(args):
     }
 
 
+def _network(args):
+    """Return (what manages the nodes' cards, whether by DHCP) of a lab with the options ARGS."""
+    manager = "ifupdown" if args.stock else "networkd"
+    return "networkmanager" if "network-manager" in (args.packages or ()) else manager, args.dhcp
+
+
 def build(args):
     host.refuse_unless_fit(args, _wish(args))
     image.ensure(_wish(args))
@@ -58,9 +64,11 @@ def up(args):
     key = (state / "id_ed25519.pub").read_text(encoding="utf-8")
     lab = Lab(args.name)
     network.create(args.name, record["nodes"])
+    if args.dhcp:
+        network.give_addresses(args.name, record["nodes"], state)
     for machine in lab.machines.values():
         nodes.make_disk(
-            base, machine.disk, machine.node, record["memcached_mib"], key, record["cmdline"], is_stock=args.stock
+            base, machine.disk, machine.node, record["memcached_mib"], key, record["cmdline"], _network(args)
         )
         if args.data:
             machine.data.touch()
