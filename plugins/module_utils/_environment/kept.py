@@ -10,7 +10,7 @@ import contextlib
 import os
 
 from .._system.units import show
-from . import filter_services, ifupdown, sysctls, tmpfiles
+from . import filter_services, ifupdown, networkd, sysctls, tmpfiles
 
 _READERS = {sysctls.KEPT: "systemd-sysctl.service", tmpfiles.KEPT: "systemd-tmpfiles-setup.service"}
 _READERS |= {
@@ -22,8 +22,9 @@ _READERS |= {
 
 def removable():
     """Paths of what nothing in this boot reads any more; what a service has not read yet stays until the next boot."""
-    there = [path for path in _READERS if os.path.exists(path)]
-    return [path for path in there if show(_READERS[path], "ActiveState")["ActiveState"] in ("active", "failed")]
+    readers = _READERS | dict.fromkeys(networkd.drop_ins(), networkd.SERVICE)
+    there = [path for path in readers if os.path.exists(path)]
+    return [path for path in there if show(readers[path], "ActiveState")["ActiveState"] in ("active", "failed")]
 
 
 def remove():

@@ -57,6 +57,7 @@ from .._environment import (
     ipc,
     mount_points,
     mounts,
+    networkd,
     open_files,
     packet_filter,
     run_files,
@@ -158,6 +159,7 @@ class Plan:
         settings = sysctls.collect()
         sysctls.put_plan(self._plans, settings, sysctls.drift(settings))
         mount_points.put_plan(self._plans, units)
+        networkd.put_plan(self._plans)
         self._put("overcommit", f"{settings[sysctls.OVERCOMMIT]}\n")
 
     def _put_links(self):

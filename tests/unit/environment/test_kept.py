@@ -12,3 +12,16 @@ def test_what_has_been_read_goes_and_the_rest_stays(tmp_path, monkeypatch):
     monkeypatch.setattr(kept, "show", lambda reader, name: {name: states[reader]})
     kept.remove()
     assert [path.name for path in tmp_path.iterdir()] == ["to come"]
+
+
+def test_networkd_has_read_its_drop_ins_when_it_runs(tmp_path, monkeypatch):
+    folder = tmp_path / "lan.network.d"
+    folder.mkdir()
+    (folder / "zz-kup-addresses.conf").touch()
+    monkeypatch.setattr(kept.networkd, "_FOLDER", str(tmp_path))
+    monkeypatch.setattr(kept, "_READERS", {})
+    states = {"systemd-networkd.service": "activating"}
+    monkeypatch.setattr(kept, "show", lambda reader, name: {name: states[reader]})
+    assert kept.removable() == []
+    states["systemd-networkd.service"] = "active"
+    assert kept.removable() == [str(folder / "zz-kup-addresses.conf")]
