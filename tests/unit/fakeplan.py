@@ -34,6 +34,11 @@ FINDINGS = examination.Findings(journal={1: 77}, external_files={"file[1f:2c]": 
 class Reach:
     """Nothing is reached, and one address is missing."""
 
+    devices = ""
+
+    def __init__(self, devices):
+        del devices
+
     def look(self, sockets):
         pass
 
@@ -57,7 +62,8 @@ def unit(
 ):
     properties = {"CPUWeight": "[not set]", "IOWeight": "50", "FragmentPath": fragment}
     properties |= {"NotifyAccess": "main", "StatusText": "Serving\tall\x1b"}
-    properties |= {"DynamicUser": dynamic, "PrivateTmpEx": private_tmp}
+    properties |= {"DynamicUser": dynamic, "PrivateTmpEx": private_tmp, "SyslogIdentifier": ""}
+    properties["ExecStart"] = "{ path=/usr/bin/cache ; argv[]=/usr/bin/cache -m 64 ; ignore_errors=no }"
     return types.SimpleNamespace(
         name=name,
         rss=1 << 20,
@@ -105,6 +111,7 @@ def write(
     use_templates(monkeypatch)
     monkeypatch.setattr(boot_plan, "BOOT", str(root / "boot"))
     monkeypatch.setattr(boot_plan.network, "Reach", Reach)
+    monkeypatch.setattr(boot_plan.socket_devices, "of", lambda several: None)
     monkeypatch.setattr(boot_plan.network, "links", lambda names: ([], plain))
     monkeypatch.setattr(boot_plan.clock, "run", lambda argv: types.SimpleNamespace(stdout="7 8 9\n"))
     monkeypatch.setattr(

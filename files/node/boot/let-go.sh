@@ -31,6 +31,7 @@ let_go() {
 	revert_backoff
 	end_pairs
 	forbid_nonlocal_bind
+	take_back_addresses
 	for other in $UNITS; do
 		[ "$other" = "$1" ] || weigh_unit "$other" 10000 || :
 	done

@@ -40,6 +40,7 @@ start_fresh() {
 	printf 'kup: RESTORE FAILED: units %s: %s\n' "$UNITS" "$1" >/dev/kmsg
 	open_network
 	forbid_nonlocal_bind
+	take_back_addresses
 	drop_pending
 	: >"$run/rest"
 	restore_hugepages

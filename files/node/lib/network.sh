@@ -88,6 +88,28 @@ forbid_nonlocal_bind() {
 	[ ! -e "$plan/nonlocal-bind" ] || cat "$plan/nonlocal-bind" >/proc/sys/net/ipv4/ip_nonlocal_bind || :
 }
 
+# lend_addresses: give the loopback interface the addresses that nobody has brought, and routes to everywhere that all others come before. With
+# them a socket can be restored; its packets find their way when its address has come.
+lend_addresses() {
+	while read -r _route _get destination _from source; do
+		! ip route get "$destination" from "$source" >/dev/null 2>&1 || continue
+		case $source in
+		*:*) length=128 everywhere=::/0 ;;
+		*) length=32 everywhere=0.0.0.0/0 ;;
+		esac
+		echo "kup: nobody has brought $source; the unit is restored without it" >&2
+		printf '%s\n' "address add $source/$length dev lo" "route add $everywhere dev lo metric 4000000000"
+	done <"$plan/routes" >"$run/lent"
+	ip -force -batch "$run/lent" 2>/dev/null || :
+}
+
+# take_back_addresses: end what lend_addresses has begun
+take_back_addresses() {
+	[ -e "$run/lent" ] || return 0
+	sed 's/ add / del /' "$run/lent" | ip -force -batch - 2>/dev/null || :
+	rm -f "$run/lent"
+}
+
 # open_network: remove both tables of the network lock; no error if they are not there. The owner does it without the start of another
 # nft.
 open_network() {

@@ -21,6 +21,7 @@ _PIDFD_GETFD = 438
 # include/uapi/linux/tcp.h; the name of a protocol on top of TCP (TCP_ULP_NAME_MAX), such as kernel TLS.
 _TCP_ULP, _NAME_MAX = 31, 16
 _SO_GET_FILTER = 26
+_DEVICE_NAME_MAX = 16  # IFNAMSIZ
 _SOL_NETLINK, _NETLINK_LIST_MEMBERSHIPS = 270, 9
 _SIOCUNIXFILE = 0x89E0  # include/uapi/linux/un.h, since Linux 4.16
 _GROUPS = 8192  # more than any protocol has
@@ -58,6 +59,10 @@ class Copies:
     def kind_of(self, number):
         """The `Kind` of the socket behind descriptor ``number``; None if it has been closed meanwhile."""
         return self._ask(number, _kind)
+
+    def device(self, number):
+        """Name of the interface that the socket behind descriptor ``number`` is bound to, empty for none; None as of `kind_of`."""
+        return self._ask(number, _device)
 
     def peer_user(self, number):
         """Id of the user that made the other end of the unix socket behind ``number``; None as of `kind_of`."""
@@ -98,6 +103,11 @@ def _kind(found):
     on_top = _on_top(found) if inet and protocol == socket.IPPROTO_TCP else ""
     group = _highest_group(found) if family == socket.AF_NETLINK else 0
     return Kind(family, kind, protocol, on_top, _filtered(found), group)
+
+
+def _device(found):
+    name = found.getsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, _DEVICE_NAME_MAX)
+    return os.fsdecode(name.rstrip(b"\0"))
 
 
 def _filtered(found):

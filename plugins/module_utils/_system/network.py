@@ -10,12 +10,24 @@ bonds, VLANs and bridges; a restore that needs one waits for it.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 
 from .._files import read_text
 from .._run import run
 from . import drivers
+
+_WILDCARDS = ("0.0.0.0", "::")
+# How the kernel makes the link-local address of an interface, unless somebody says otherwise.
+_USUAL_MODE = "eui64"
+# Seconds: what was given for a time lasts as long, at least, that an update takes until somebody renews it.
+_RENEWAL = 600
+_FOR_EVER = 2**32 - 1
+# Kinds that have nothing but a name, so that they can be made again whoever has made them.
+_MADE = ("dummy",)
+# Worse than those of the kernel (1024) and of networkd.
+_BRIDGE_METRIC = 2048
 
 
 def peers(sockets):
@@ -25,7 +37,7 @@ def peers(sockets):
 
 def bound(sockets):
     """Addresses of this node that sockets are bound to, without wildcards and loopback."""
-    return {s.local[0] for s in sockets if s.local[0] not in ("0.0.0.0", "::") and not _loopback(s.local[0])}
+    return {s.local[0] for s in sockets if s.local[0] not in _WILDCARDS and not _loopback(s.local[0])}
 
 
 class Reach:
@@ -35,13 +47,22 @@ class Reach:
     is not there (IP_FREEBIND) – is nothing that the next boot could wait for.
     """
 
-    def __init__(self):
+    def __init__(self, devices=None):
+        """
+        :param devices: interfaces that the sockets need whatever their addresses are (`socket_devices.Devices`).
+        """
+        #: names of interfaces, lines for the boot plan: without them no socket can be bound
+        self.devices = "".join(f"{name}\n" for name in sorted(devices.bound)) if devices else ""
+        # What has no hardware is not waited for because of a group.
+        self._more = {*devices.bound, *filter(Link.plain, devices.groups)} - {"lo"} if devices else set()
         # (source, destination) → (gateway or destination, interface), or None: asked once, because the second time is in the freeze.
         self._found = {}
         self._owners = _owners()
+        self._listens_everywhere = False
 
     def look(self, sockets):
         """Ask for all that has not been asked yet, by one process."""
+        self._listens_everywhere |= any(each.listening and each.local[0] in _WILDCARDS for each in sockets)
         asked = sorted(_ways(sockets) - self._found.keys())
         self._found.update(dict.fromkeys(asked))
         if not asked:
@@ -72,9 +93,12 @@ class Reach:
         return {address for address in bound(sockets) if ":" not in address and not self._found.get((address, address))}
 
     def interfaces(self):
-        """Names of the interfaces that the routes use, or that have the addresses."""
+        """Names of the interfaces that the routes use, that have the addresses, or that sockets need in another way."""
         # A local address is looked up as one on lo; its interface is that of the address table.
-        names = {route[1] for route in self._found.values() if route} - {"lo"}
+        names = {route[1] for route in self._found.values() if route} - {"lo"} | self._more
+        if self._listens_everywhere:
+            # Whoever comes next may come by any of them.
+            names |= {name for name in self._owners.values() if Link.plain(name)} - {"lo"}
         return names | {self._owners[source] for source, _destination in self._found if source in self._owners}
 
 
@@ -99,20 +123,30 @@ def _owners():
 
 
 class Link:
-    """An interface as it is now: ``name``, ``mac``, ``device``, ``modules`` of its drivers, ``commands`` for ``ip -batch``.
+    """An interface as it is now: ``name``, ``mac``, ``device``, ``modules`` of its drivers, ``commands`` for ``ip -batch``, and whether
+    it is no card (``cardless``).
 
+    ``mac`` is the address that the hardware has, by which the next boot finds it; what somebody has set instead is set again.
     ``device`` is the path of its device in /sys, where another interface has the same hardware address, and else ``-``: in a cloud, a
     virtual function has the address of the interface that it serves.
     """
 
     def __init__(self, name):
         self.name = name
-        self.mac = read_text(f"/sys/class/net/{name}/address", "")
+        told = _asked("link", "show", "dev", name)
+        self.cardless = _cardless(told)
+        self.mac = told.get("permaddr") or read_text(f"/sys/class/net/{name}/address", "")
         device = os.path.realpath(f"/sys/class/net/{name}/device")
         self.device = device if _shared(self.mac) else "-"
         # Also the bus's drivers: it is udev that loads them, and that comes later.
         self.modules = sorted(drivers.chain(device))
-        self.commands = [f"link set dev {name} mtu {read_text(f'/sys/class/net/{name}/mtu')} up"]
+        # A network manager that has to change one of these takes the interface down: its routes go, and a real card needs seconds to find
+        # its peer again (src/network/networkd-setlink.c of systemd).
+        self.commands = (
+            [f"link add {name} address {told['address']} type {_kind(told)}"] if _kind(told) in _MADE else []
+        )
+        self.commands += [f"link set dev {name} {word} {value}" for word, value in _before_up(told)]
+        self.commands += [f"link set dev {name} mtu {read_text(f'/sys/class/net/{name}/mtu')} up"]
         self.commands += [f"address replace {address} dev {name}" for address in _addresses(name)]
         # First what is reached directly, gateways among it.
         routes = sorted(_routes(name), key=lambda route: " via " in f" {route}")
@@ -120,9 +154,11 @@ class Link:
 
     @staticmethod
     def plain(name):
-        """A card of its own: no part of a bond or bridge, nothing on top of another interface."""
+        """A card of its own, or an interface that needs none: no part of a bond or bridge, nothing on top of another interface."""
         path = f"/sys/class/net/{name}"
-        return os.path.exists(f"{path}/device") and not os.path.exists(f"{path}/master")
+        if os.path.exists(f"{path}/master"):
+            return False
+        return os.path.exists(f"{path}/device") or _cardless(_asked("link", "show", "dev", name))
 
 
 def links(names):
@@ -139,18 +175,72 @@ def _shared(mac):
     return sum(read_text(f"/sys/class/net/{name}/address", "") == mac for name in cards) > 1
 
 
+def _asked(*words):
+    """What ``ip`` tells of one interface: a dict, of the keys of its JSON."""
+    said = run(["ip", "-json", "-details", *words], check=False).stdout
+    try:
+        return json.loads(said)[0]
+    except (ValueError, LookupError):
+        return {}
+
+
+def _kind(told):
+    """What kind of interface it is that has no hardware, empty for a card."""
+    return told.get("linkinfo", {}).get("info_kind", "")
+
+
+def _cardless(told):
+    """Whether it is the loopback interface, or one that can be made again."""
+    return told.get("link_type") == "loopback" or _kind(told) in _MADE
+
+
+def _before_up(told):
+    """Settings that an interface has to have before it is up: (word of ``ip link set``, value)."""
+    if "permaddr" in told:
+        yield "address", told["address"]
+    mode = told.get("inet6_addr_gen_mode", _USUAL_MODE)
+    if mode != _USUAL_MODE:
+        yield "addrgenmode", mode
+
+
 def _addresses(name):
-    for line in run(["ip", "-oneline", "address", "show", "dev", name, "scope", "global"]).stdout.splitlines():
-        fields = line.split()
-        # "2: ens3 inet 10.0.0.5/24 brd 10.0.0.255 scope global …"; duplicate address detection is for newcomers.
-        yield fields[3] + (" brd +" if fields[2] == "inet" else " nodad")
+    """Addresses of an interface as words of ``ip address replace``."""
+    for about in _asked("address", "show", "dev", name, "scope", "global").get("addr_info", []):
+        if "local" not in about:  # of another scope, of which it tells nothing
+            continue
+        # Of a pair, the other's address comes second.
+        peer = f" peer {about['address']}" if "address" in about else ""
+        yield " ".join([f"{about['local']}{peer}/{about['prefixlen']}", *_manner(about)])
+
+
+def _manner(about):
+    """What else an address has. One that was given for a time keeps a time: a client of DHCP, or the kernel, renews it."""
+    if about["family"] == "inet":
+        yield f"brd {about['broadcast']}" if "broadcast" in about else "brd +"
+    else:
+        yield "nodad"  # duplicate address detection is for newcomers
+    yield from (flag for flag in ("mngtmpaddr", "noprefixroute", "home") if about.get(flag))
+    valid, preferred = (about.get(f"{kind}_life_time", _FOR_EVER) for kind in ("valid", "preferred"))
+    if valid != _FOR_EVER:
+        yield f"valid_lft {max(valid, _RENEWAL)} preferred_lft {max(preferred, _RENEWAL) if preferred else 0}"
 
 
 def _routes(name):
+    """Routes of an interface as words of ``ip route replace``."""
     for family in ("-4", "-6"):
         for line in run(["ip", family, "route", "show", "dev", name]).stdout.splitlines():
             if "proto kernel" not in line:
-                yield re.sub(r" (linkdown|dead|expires \S+)", "", line).strip()
+                yield _lasting(re.sub(r" (linkdown|dead)\b", "", line).strip())
+
+
+def _lasting(route):
+    """A route that a router has announced bridges the time to the next announcement, beside which it must not be a rival: the kernel gives a
+    whole announcement up whose route is there already and not of its own making (net/ipv6/ndisc.c, ndisc_router_discovery()).
+    """
+    if " proto ra " not in f"{route} " or " expires " not in route:
+        return re.sub(r" expires (\d+)sec", r" expires \1", route)
+    route = re.sub(r" (metric|expires) \S+", "", route)
+    return f"{route} metric {_BRIDGE_METRIC} expires {_RENEWAL}"
 
 
 def _loopback(address):

@@ -37,8 +37,9 @@
     boot/N/profiles/  AppArmor profiles of units, named UNIT.NUMBER, as the kernel was given them
     boot/N/filter/    the node's packet filter, a file for each tool (`_environment.packet_filter`)
     boot/N/packets.nft    nft's part of that and the network lock, in one transaction
-    boot/N/links      interfaces of the saved connections: hardware address, name, device if that is needed to tell it from another, modules
+    boot/N/links      cards of the saved connections: hardware address, name, device if that is needed to tell it from another, modules
     boot/N/addresses  their addresses and routes, for ``ip -batch``
+    boot/N/devices    names of interfaces that sockets are bound to: they must be there before the restore
     boot/N/routes     one line per route, for ``ip -batch``: all must succeed before sockets can be connected
     boot/N/nonlocal-bind  the node's net.ipv4.ip_nonlocal_bind, where the restore needs another: a socket is bound to an address that the
                       node does not have
@@ -69,7 +70,7 @@ from .._environment import checks as environment_checks
 from .._environment.plan import Plans
 from .._files import as_bytes, make_directory, read_text
 from .._paths import BOOT
-from .._system import network, private_places
+from .._system import network, private_places, socket_devices
 from .._system.processes import in_cgroup, parents
 from . import boot_units, network_lock, unit_state
 from . import record as records
@@ -98,10 +99,12 @@ class Plan:
         for name, text in unit_state.files([checkpoint.unit for checkpoint in checkpoints]).items():
             self._put(name, text)
         self._put_filter()
-        self._reach = network.Reach()
+        trees = [process for checkpoint in checkpoints for process in checkpoint.unit.processes]
+        self._reach = network.Reach(socket_devices.of(trees))
+        if self._reach.devices:
+            self._put("devices", self._reach.devices)
         self._put_environment([checkpoint.unit for checkpoint in checkpoints])
-        processes = [process for checkpoint in checkpoints for process in checkpoint.unit.processes]
-        self._put("processes", "".join(f"{process.pid} {records.one_line(process.name)}\n" for process in processes))
+        self._put("processes", "".join(f"{process.pid} {records.one_line(process.name)}\n" for process in trees))
         self._run_files = run_files.RunFiles([checkpoint.unit for checkpoint in checkpoints])
         sockets = [socket for checkpoint in checkpoints for socket in checkpoint.findings.sockets]
         self._reach.look(sockets)
@@ -166,7 +169,12 @@ class Plan:
         """Returns whether all interfaces are plain enough to be brought up without the network manager."""
         links, complete = network.links(self._interfaces)
         self._put(
-            "links", "".join(f"{link.mac} {link.name} {link.device} {' '.join(link.modules)}\n" for link in links)
+            "links",
+            "".join(
+                f"{link.mac} {link.name} {link.device} {' '.join(link.modules)}\n"
+                for link in links
+                if not link.cardless
+            ),
         )
         commands = [line for link in links for line in link.commands]
         self._put("addresses", "".join(f"{line}\n" for line in commands))

@@ -161,12 +161,48 @@ def test_a_restore_waits_for_routes_to_all_peers(node):
     assert made.read(f"run/kup/{UNIT}.cause") == ""
 
 
+def test_a_restore_waits_for_the_interfaces_of_sockets(node):
+    made = restorable(node)
+    made.write_plan("devices", "ens3\nvrf1\n")
+    made.write("sys/class/net/ens3")
+    made.fake("sleep", f": >{made.root}/sys/class/net/vrf1")
+    made.run("boot/restore-unit", UNIT, "criu")
+    asked = f"ip -batch {made.plan}/routes"
+    assert made.calls[:3] == [asked, "sleep 0.1", asked]
+    assert made.called("criu") == ["criu"]
+
+
 def test_a_restore_that_waits_in_vain_says_for_what(node):
     made = restorable(node)
     made.fake("ip", "exit 2")
     made.fake("sleep", "kill -TERM $PPID")
     made.run("boot/restore-unit", UNIT, "criu", code=None)
     assert "no route leads to the peer" in made.read(f"run/kup/{UNIT}.cause")
+
+
+@pytest.mark.parametrize("lent", [True, False])
+def test_on_the_way_back_an_address_that_never_comes_costs_no_state(node, lent):
+    made = restorable(node, running=OLD, RESTORE_TIMEOUT="120")
+    made.write_plan("routes", "route get 10.0.0.9 from 10.0.0.5\nroute get fd00::5 from fd00::5\n")
+    made.fake(
+        "ip",
+        f"""
+        case $1 in
+        route) [ "$3" = fd00::5 ] ;;
+        -force) cat {'"$3"' if lent else "-"} >>{made.root}/asked ;;
+        *) exit 2 ;;
+        esac""",
+    )
+    # It waits for half of the time of a restore.
+    made.fake("sleep", f"echo 72.34 5.00 >{made.root}/proc/uptime")
+    made.fake("criu", "" if lent else f": >{made.root}/asked")
+    made.run("boot/restore-unit", UNIT, "criu")
+    assert made.called("criu") == ["criu"]
+    verb = "add" if lent else "del"
+    lines = made.read("asked").splitlines()
+    assert lines[:2] == [f"address {verb} 10.0.0.5/32 dev lo", f"route {verb} 0.0.0.0/0 dev lo metric 4000000000"]
+    assert "fd00" not in "".join(lines)
+    assert not made.marked("lent")
 
 
 def test_a_checkpoint_is_not_tried_for_ever(node):
