@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 
 from .._files import read_text
@@ -33,14 +34,20 @@ def needed_modules():
 
 def _plain_root():
     """(device, file system, path in sysfs) of a root on a partition of a plain disk, else None."""
-    source = run(["findmnt", "--noheadings", "--output", "SOURCE,FSTYPE", "/"]).stdout.split()
+    # A subvolume of btrfs is no part of the device's name.
+    source = run(["findmnt", "--noheadings", "--nofsroot", "--output", "SOURCE,FSTYPE", "/"]).stdout.split()
     if len(source) != 2 or not source[0].startswith("/dev/"):
         return None
     status = os.stat(source[0])
     device = os.path.realpath(f"/sys/dev/block/{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}")
-    if "/virtual/" in device or not os.path.exists(f"{device}/partition"):
+    if "/virtual/" in device or not os.path.exists(f"{device}/partition") or _has_others(os.path.basename(device)):
         return None
     return source[0], source[1], device
+
+
+def _has_others(name):
+    """Whether the block device is one of several of a file system: btrfs has to be told of the others first."""
+    return any(len(os.listdir(os.path.dirname(path))) > 1 for path in glob.glob(f"/sys/fs/btrfs/*/devices/{name}"))
 
 
 def _built_in(release):
