@@ -63,7 +63,7 @@ _LEFT_OUT = (
         "debug/*",
     ),
     # Settings of modules that are not loaded early in a boot (those below _MODULES are kept in another way).
-    *("fs/binfmt_misc/*", "fs/nfs/*", "fs/xfs/*", "sunrpc/*", "crypto/*", "dev/[!t]*", "net/core/default_qdisc"),
+    *("fs/binfmt_misc/*", "fs/nfs/*", "fs/xfs/*", "sunrpc/*", "crypto/*", "dev/[!t]*"),
     *("net/netfilter/nf_log*", "net/netfilter/nf_conntrack_buckets"),
     # The same values in coarser units, or another name for one.
     *("net/*/route/gc_min_interval", "net/*/neigh/*/retrans_time", "net/*/neigh/*/base_reachable_time"),

@@ -37,7 +37,7 @@ def test_what_can_be_written_is_recorded(tree):
         *("vm/drop_caches", "net/ipv6/route/flush", "kernel/ns_last_pid", "kernel/msg_next_id", "vm/min_free_kbytes"),
         *("kernel/panic_on_oops", "kernel/softlockup_panic", "kernel/hung_task_timeout_secs", "kernel/nmi_watchdog"),
         *("kernel/kexec_load_disabled", "kernel/kexec_load_limit_panic", "kernel/modules_disabled", "kernel/hostname"),
-        *("net/ipv6/conf/lo/mtu", "sunrpc/x", "dev/cdrom/x", "net/core/default_qdisc"),
+        *("net/ipv6/conf/lo/mtu", "sunrpc/x", "dev/cdrom/x"),
     ],
 )
 def test_what_is_no_setting_or_bars_the_way_back_is_left_out(tree, name):
