@@ -6,7 +6,8 @@
 
 A file that a unit has open or mapped, its working directory, the directory of its socket, its RuntimeDirectory=, a file with the id of
 one of its processes: each of them travels with all that is in the same directory of a base, because applications also use files that
-they do not keep open. So does what belongs to the unit's user. Sockets are CRIU's.
+they do not keep open. So does what belongs to the unit's user, and of what root has in /tmp and /dev/shm all that is not too large, where the
+unit runs as root: it cannot be told whose it is. Sockets are CRIU's.
 
 What is in memory in a private directory of a unit (`private_places`) is among them.
 """
@@ -32,6 +33,12 @@ BYTES_MAX = 16 << 20
 OBJECTS_MAX = 5000
 # What preflight has let pass may have grown since.
 _GROWTH = 4
+
+# For an object of root that the unit may use.
+_ROOTS_BYTES, _ROOTS_OBJECTS = 2 << 20, 200
+_ROOTS_BASES = ("/dev/shm", "/tmp")
+# They are the boot's, or the display's.
+_NOT_ROOTS = ("systemd-private-", ".X", ".ICE-unix", ".font-unix")
 
 _PID_FILE_BYTES = 32
 # Where pid files are looked for: /run/apache2.pid, /run/apache2/apache2.pid.
@@ -84,6 +91,7 @@ def find(unit, mapped=True):
         found.add(path)
     _of_definition(unit.name, found)
     _of_pids_and_users(unit, found)
+    _of_root(unit, found)
     return found
 
 
@@ -237,6 +245,24 @@ def _of_pids_and_users(unit, found):
         for path, status, parent in _near(base, _DEPTH if base == "/run" else 1):
             if status.st_uid in users or (base == "/run" and _pid_in(path, status, parent) in pids):
                 found.add(path, needed=False)
+
+
+def _of_root(unit, found):
+    # With mounts of its own it may see another /tmp, and what it uses there is seen there.
+    if unit.own_mounts or not any(process.status("Uid").split()[1:2] == ["0"] for process in unit.processes):
+        return
+    for base in _ROOTS_BASES:
+        for path, status, _parent in _near(base, 1):
+            if status.st_uid == 0 and not os.path.basename(path).startswith(_NOT_ROOTS) and _is_small(path):
+                found.add(path, needed=False)
+
+
+def _is_small(top):
+    try:
+        walked = [status.st_size for _path, status, _parent in itertools.islice(trees.walk(top), _ROOTS_OBJECTS + 1)]
+    except (KupError, OSError):  # too deep, or gone
+        return False
+    return len(walked) <= _ROOTS_OBJECTS and sum(walked) <= _ROOTS_BYTES
 
 
 def _near(directory, depth, parent=None):

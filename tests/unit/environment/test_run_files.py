@@ -6,6 +6,7 @@ import socket
 import stat
 import subprocess
 import sys
+import tempfile
 import types
 
 import pytest
@@ -235,6 +236,35 @@ def test_a_pid_file_in_a_directory_of_root_travels_and_so_do_files_of_the_user(b
     use = run_files.Use()
     run_files._of_pids_and_users(types.SimpleNamespace(processes=[process]), use)
     assert use.tops == ({base} if is_found else set())
+
+
+@pytest.fixture
+def shared_memory(monkeypatch):
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        near = run_files._near
+        monkeypatch.setattr(run_files, "_ROOTS_BASES", ("/dev/shm",))
+        monkeypatch.setattr(
+            run_files, "_near", lambda place, *rest: near(place, *rest) if place != "/dev/shm" else near(folder, *rest)
+        )
+        monkeypatch.setattr(run_files.Use, "add", lambda self, path, needed: self.tops.add(os.path.basename(path)))
+        yield folder
+
+
+@pytest.mark.parametrize(("user", "own_mounts", "expected"), [
+    (0, False, {"closed"}), (0, True, set()), (os.getuid() or 65534, False, set()),
+])  # fmt: skip
+def test_a_unit_of_root_keeps_what_root_has_there_and_nothing_large(shared_memory, user, own_mounts, expected):
+    write(f"{shared_memory}/closed/work/state", "x")
+    write(f"{shared_memory}/.X11-unix/X0")
+    write(f"{shared_memory}/large", "x" * (run_files._ROOTS_BYTES + 1))
+    for number in range(run_files._ROOTS_OBJECTS + 1):
+        write(f"{shared_memory}/many/{number}")
+    write(f"{shared_memory}/of-others")
+    os.chown(f"{shared_memory}/of-others", 65534, -1)
+    process = types.SimpleNamespace(pid=123, status=lambda name: f"{user} {user} {user} {user}")
+    use = run_files.Use()
+    run_files._of_root(types.SimpleNamespace(processes=[process], own_mounts=own_mounts), use)
+    assert use.tops == expected
 
 
 ROWS = (
