@@ -33,6 +33,7 @@ from . import (
     leftovers,
     limits,
     network_lock,
+    packages_lock,
     pairs,
     timeline,
     undo,
@@ -88,11 +89,13 @@ class _Attempt:
         self._engine = registry.ENGINES[record["ENGINE"]]
         self._checkpoints, self._disk_checkpoint = [], None
         self._began, self._patience = None, math.inf
+        self._packages = packages_lock.PackagesLock()
 
     def push_undos(self, undos):
         """Push what undoes `run`, however far it came. The undo steps run from the last line here to the first."""
         # Last: only then nothing stands any more.
         undos.push_undo(lambda: timeline.mark("given-up"))
+        undos.push_undo(self._packages.release)
         # Until a tree runs again, its watchdog would end it.
         undos.push_undo(watchdogs.release)
         # After the trees: a packet must not meet a connection in repair mode.
@@ -126,6 +129,7 @@ class _Attempt:
     def run(self):
         """Do all steps."""
         pending_memory.wait(checkpoints.PATIENCE)
+        self._keep_packages_whole()
         if self._phase == "switching":
             records.advance(self._record, "checkpointing")
         watchdogs.extend([Unit(name) for name in self._record.units])
@@ -143,6 +147,15 @@ class _Attempt:
             self._record.update(FAILED_UNITS="", FRESH_UNITS="")
         records.advance(self._record, self._phase, self._record["REASON"], data)
         kexec.execute()
+
+    def _keep_packages_whole(self):
+        """Have nobody change packages until the jump. A way back does not wait for ever: packages can be repaired."""
+        try:
+            self._packages.take()
+        except KupError as error:
+            if self._phase == "switching":
+                raise
+            _tell(f"Not waiting any longer: {error}")
 
     def _lost(self):
         """Note which units the checkpoint has without the state of before the update; returns what ``DATA`` is then, None for no loss."""

@@ -12,8 +12,8 @@ import pytest
 from ansible_collections.kup.fleet.plugins.module_utils._boot import grub, kernels
 from ansible_collections.kup.fleet.plugins.module_utils._engines import pending_memory
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError, PassingError
+from ansible_collections.kup.fleet.plugins.module_utils._update import packages_lock, switch
 from ansible_collections.kup.fleet.plugins.module_utils._update import record as records
-from ansible_collections.kup.fleet.plugins.module_utils._update import switch
 
 OLD, NEW = "6.12.1", "7.2.1"
 UNDO = ["unload", "give up", "resume 1-a", "resume 1-b", "release packets", "release watchdogs"]
@@ -47,6 +47,35 @@ def test_a_record_without_units_is_no_switch(node, record, phase):
 
 
 # What holds at the moment of the jump.
+
+
+@pytest.fixture
+def packages(node, monkeypatch):
+    monkeypatch.setattr(packages_lock.PackagesLock, "take", lambda lock: node.note("take packages"))
+    monkeypatch.setattr(packages_lock.PackagesLock, "release", lambda lock: node.note("release packages"))
+
+
+@pytest.mark.usefixtures("packages")
+def test_nobody_changes_packages_from_before_the_copies_to_the_jump(node, record):
+    depart(node, record)
+    assert node.in_order("take packages", "record checkpointing", "freeze 1-a", "kexec")
+    assert "release packages" not in node.events
+
+
+@pytest.mark.usefixtures("packages")
+def test_a_switch_does_not_begin_while_others_change_packages(node, record):
+    node.failing["take packages"] = error = KupError("The process apt[7] has been changing packages.")
+    assert give_up(node, record, error)["REASON"] == str(error)
+    assert "freeze 1-a" not in node.events
+    assert "release packages" in node.events
+
+
+@pytest.mark.usefixtures("packages")
+def test_a_way_back_does_not_wait_for_ever(node, record):
+    on_probation(node, record)
+    node.failing["take packages"] = KupError("The process apt[7] has been changing packages.")
+    depart(node, record, OLD, "returning")
+    assert "kexec" in node.events
 
 
 def test_packets_are_held_before_a_tree_is_frozen(node, record):
