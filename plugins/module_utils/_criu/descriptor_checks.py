@@ -289,6 +289,30 @@ def unseen_file(descriptor, around):
         )
 
 
+@check
+def closed_to_root(descriptor, around):
+    """A process has a file of a server open (NFS with root_squash, SMB) that root may not open: CRIU opens it as root."""
+    del around
+    if descriptor.closed:
+        yield (
+            descriptor.text,
+            f"cannot be opened by root ({descriptor.closed}), as whom CRIU opens it",
+            "let its server allow that (NFS: no_root_squash for this node), or keep the file on a disk of the node",
+        )
+
+
+@check
+def file_of_process(descriptor, around):
+    """A process has a file of /proc open that tells of a process which is not carried: in the next boot that is none, or another one."""
+    del around
+    if descriptor.alien:
+        yield (
+            descriptor.text,
+            f"tells of pid {descriptor.alien} of this node, which is not carried",
+            "let the application close it, or take the unit out of kup_units",
+        )
+
+
 #: The first that applies to a descriptor tells.
 DESCRIPTOR_CHECKS = (
     shared_pipe,
@@ -315,4 +339,6 @@ DESCRIPTOR_CHECKS = (
     foreign_mount,
     private_file,
     unseen_file,
+    closed_to_root,
+    file_of_process,
 )

@@ -34,6 +34,8 @@ _OF_THE_NODE = ("systemd-", "dbus", "kup-")
 _NAMESPACES = ("pid", "net", "user")
 _ALL_NAMESPACES = (*_NAMESPACES, "mnt")
 _MOMENT = 1  # seconds
+# Kinds of file systems whose server decides what root may open.
+_SERVED = ("nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "afs")
 _DELETED = " (deleted)"
 # What fdinfo has to be read of.
 _TELLING = ("anon_inode:[eventfd]", "anon_inode:inotify")
@@ -127,7 +129,8 @@ class Descriptor:
     would not get again; ``kind`` of any other socket; ``connection``: both ends of one over the loopback to the process ``holder`` of no
     carried unit; of files: number of the ``device`` of a regular one (empty in a private place, whose files go along), ``external``: CRIU's
     name where it is on a mount that the unit does not have, ``private``: the next boot has not got it at its path, ``unseen``: it is
-    written to, and its path leads elsewhere outside of the unit, ``unreadable``: why it cannot be looked at, ``deleted``: it has no name;
+    written to, and its path leads elsewhere outside of the unit, ``unreadable``: why it cannot be looked at, ``closed``: why root cannot open
+    it on the server that has it, ``alien``: pid of the process that is not carried, of whom it tells, ``deleted``: it has no name;
     ``semaphore``: it is an eventfd that counts as one; ``watches_once``: an inotify has a watch that ends with its first event.
     """
 
@@ -148,6 +151,8 @@ class Descriptor:
     private: bool = False
     unseen: bool = False
     unreadable: str = ""
+    closed: str = ""
+    alien: int = 0
     deleted: Deleted = Deleted()
     semaphore: bool = False
     watches_once: bool = False
@@ -352,9 +357,10 @@ class Descriptors:
         # with mounts of its own the main process has not (`view_checks.changed_root`).
         outlook = unit.main.path if unit.own_mounts else "/proc/self"
         self._view = f"{outlook}/root"
-        self._mounts = {row.number for row in mountinfo.of(outlook)}
+        self._mounts = {row.number: row.kind for row in mountinfo.of(outlook)}
         self._inodes = links([unit])
         self._carried = carried
+        self._pids = {each.pid for each in unit.processes}
         self._links = carried.links | self._inodes
         self._elsewhere = _held_elsewhere(unit)
         self._asked = set()
@@ -375,11 +381,20 @@ class Descriptors:
                     if target.startswith("socket:["):
                         found = self._socket(one, copies, number, target, listed)
                     elif target.startswith("/"):
-                        found = _file(one, number, target, self._mounts, mounts)
+                        found = self._of_process(number, target) or _file(one, number, target, self._mounts, mounts)
                     else:
                         found = _nameless(one, number, target, self._elsewhere.get(target, 0))
                     if found:
                         yield found
+
+    def _of_process(self, number, target):
+        """Of a file in /proc that tells of a process which is not carried; else None."""
+        about = re.match(r"/proc/(\d+)/", target)
+        pid = int(about.group(1)) if about else 0
+        # CRIU itself cares for those of processes that have ended.
+        if not pid or pid in self._pids or self._carried.holds(pid) or not os.path.exists(f"/proc/{pid}"):
+            return None
+        return Descriptor(number, target, alien=pid)
 
     def _socket(self, one, copies, number, target, listed):
         inode = int(target[8:-1])
@@ -475,7 +490,7 @@ def _nameless(one, number, target, holder):
     return replace(found, semaphore=semaphore, watches_once=once)
 
 
-def _file(one, number, target, numbers, mounts):
+def _file(one, number, target, kinds, mounts):
     if target.startswith(("/memfd:", "/proc/")):
         return None  # CRIU carries memfds in its images
     link = f"{one.path}/fd/{number}"
@@ -491,7 +506,7 @@ def _file(one, number, target, numbers, mounts):
     mount = re.search(r"^mnt_id:\s*(\d+)", information, re.MULTILINE)
     writes = bool(re.search(r"^flags:\s*\d*[1-35-7]$", information, re.MULTILINE))  # octal, O_WRONLY or O_RDWR
     # Opened by systemd before it made the unit's own mounts: CRIU must be told (fdinfo is decimal, CRIU hex).
-    foreign = mount and mount.group(1) not in numbers
+    foreign = mount and mount.group(1) not in kinds
     # A path that is the same outside leads to another file there.
     goes_along = mounts is not None and not foreign and mounts.private(target)
     is_regular = stat.S_ISREG(status.st_mode) and not goes_along
@@ -502,7 +517,21 @@ def _file(one, number, target, numbers, mounts):
         external=f"file[{int(mount.group(1)):x}:{status.st_ino:x}]" if foreign else "",
         private=not foreign and _is_lost(link, target, mounts),
         unseen=not foreign and writes and is_regular and not _same_file(link, target),
+        closed=_closed(link, writes)
+        if stat.S_ISREG(status.st_mode) and mount and kinds.get(mount.group(1)) in _SERVED
+        else "",
     )
+
+
+def _closed(link, writes):
+    """Why root cannot open a file anew, as CRIU does at the restore; empty if it can. A server may take root for nobody."""
+    try:
+        os.close(os.open(link, (os.O_RDWR if writes else os.O_RDONLY) | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC))
+    except PermissionError as error:
+        return error.strerror
+    except OSError:  # such as a program that runs
+        return ""
+    return ""
 
 
 def _same_file(descriptor, path):

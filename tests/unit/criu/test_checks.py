@@ -437,6 +437,24 @@ CASES = [
         Case(descriptor("/data/x", unseen=True), descriptor("/data/x"), "descriptor 5 (/data/x)", "the same outside"),
     ),
     (
+        "file-of-process",
+        Case(
+            descriptor("/proc/812/stat", alien=812),
+            descriptor("/proc/812/stat"),
+            "descriptor 5 (/proc/812/stat)",
+            "tells of pid 812 of this node, which is not carried",
+        ),
+    ),
+    (
+        "closed-to-root",
+        Case(
+            descriptor("/srv/x", closed="Permission denied"),
+            descriptor("/srv/x"),
+            "descriptor 5 (/srv/x)",
+            "cannot be opened by root (Permission denied), as whom CRIU opens it",
+        ),
+    ),
+    (
         "many-connections",
         Case(
             (seen.Crowd(500, 800), connection_lock.OWN),

@@ -854,3 +854,26 @@ def test_what_fdinfo_tells_of_is_seen():
         found = seen._nameless(one, number, os.readlink(f"/proc/self/fd/{number}"), 0)
         assert (found.semaphore, found.watches_once) == (name == "semaphore", name == "watches_once"), name
         os.close(number)
+
+
+@pytest.mark.parametrize(("kind", "refused"), [("nfs4", True), ("ext4", False)])
+def test_a_file_that_its_server_keeps_from_root_is_not_carried(start, tmp_path, monkeypatch, kind, refused):
+    (tmp_path / "data").write_bytes(bytes(4096))
+    unit = start(f"map:{tmp_path}/data")
+    rows = seen.mountinfo.of("/proc/self")
+    monkeypatch.setattr(seen.mountinfo, "of", lambda process: [dataclasses.replace(row, kind=kind) for row in rows])
+    assert [code for code, _object in found(unit)] == []
+    opened = seen.os.open
+
+    def squashed(path, flags, **more):
+        if str(path).startswith(f"/proc/{unit.main.pid}/fd/") and flags & os.O_NONBLOCK:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return opened(path, flags, **more)
+
+    monkeypatch.setattr(seen.os, "open", squashed)
+    assert [code for code, _object in found(unit)] == (["closed-to-root"] if refused else [])
+
+
+@pytest.mark.parametrize(("pid", "codes"), [(os.getpid(), ["file-of-process"]), ("self", [])])
+def test_a_file_that_tells_of_a_stranger_is_not_carried(start, pid, codes):
+    assert [code for code, _object in found(start(f"open:/proc/{pid}/status"))] == codes
