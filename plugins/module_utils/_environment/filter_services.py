@@ -7,18 +7,23 @@
 The early boot has put the filter of before the switch in force by then. Rules that such a service adds would be there twice, and a service
 that begins with a flush would undo what somebody has set since the boot. So its first start in a boot that restores leaves the filter as it
 is, if the early boot has loaded it. A restart or reload is the service's own.
+
+fail2ban makes rules of its own for each ban that still holds, whether they are there or not, and removes one when a ban ends: the other would
+stay for ever. What is its own is removed before its first start in such a boot, until which the bans hold.
 """
 
 from __future__ import annotations
 
-from .._paths import RUN
+from .._paths import RUN, RUNTIME
 from .._system.units import commands, definition, show
 
 #: Of nftables and iptables-persistent. Others compare, or replace their own tables: firewalld, ufw, docker.
 LOADERS = ("nftables.service", "netfilter-persistent.service")
 
+MAKER = "fail2ban.service"
+
 #: Service that a drop-in is for → service that has read it once it has started.
-READERS = {name: name for name in LOADERS}
+READERS = {name: name for name in (*LOADERS, MAKER)}
 
 #: The last by name counts.
 DROP_IN = "zz-kup-filter.conf"
@@ -27,6 +32,9 @@ DROP_IN = "zz-kup-filter.conf"
 _DROP_IN = f"""[Service]
 ExecStart=
 ExecStart=/bin/sh -c 'rm {RUN}/%s.filtered 2>/dev/null || exec "$$@"' sh %s
+"""
+_CLEARED = f"""[Service]
+ExecStartPre=-+/bin/sh -c 'rm {RUN}/{MAKER}.filtered 2>/dev/null && exec /bin/sh {RUNTIME}/boot/clear-bans.sh'
 """
 
 
@@ -41,4 +49,6 @@ def drop_ins():
         lines = commands(definition(name))
         if len(lines) == 1 and lines[0].startswith("/") and not lines[0].endswith("\\"):
             found[name] = _DROP_IN % (name, lines[0])
+    if show(MAKER, "ActiveState")["ActiveState"] == "active":
+        found[MAKER] = _CLEARED
     return found

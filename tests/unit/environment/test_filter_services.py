@@ -1,7 +1,10 @@
 """Services that load the packet filter at boot, after the early boot has."""
 
 import json
+import os
+import pathlib
 import shutil
+import subprocess
 
 import fakefilter
 import fakesystemd
@@ -54,3 +57,35 @@ def test_with_systemd_no_rule_is_there_twice_and_none_is_lost(loaded):
     assert first == (recorded if loaded else own)
     # From then on the service does what it always does: its file has no flush.
     assert after_restart == first + own
+
+
+@pytest.mark.parametrize(("state", "count"), [("active", 1), ("inactive", 0)])
+def test_fail2ban_makes_its_rules_anew(monkeypatch, state, count):
+    monkeypatch.setattr(
+        filter_services,
+        "show",
+        lambda asked, *names: dict.fromkeys(names, state if asked == "fail2ban.service" else ""),
+    )
+    found = filter_services.drop_ins()
+    assert list(found) == ["fail2ban.service"] * count
+    assert all("fail2ban.service.filtered" in text and "/boot/clear-bans.sh" in text for text in found.values())
+
+
+RULES = """iptables -N f2b-sshd
+iptables -A f2b-sshd -j RETURN
+iptables -I INPUT -p tcp -m multiport --dports ssh -j f2b-sshd
+iptables -I f2b-sshd 1 -s 192.0.2.7 -j REJECT --reject-with icmp-port-unreachable
+iptables -A INPUT -s 192.0.2.8 -j DROP
+nft add table inet f2b-table
+nft add table inet other
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0 or not shutil.which("iptables"), reason="needs root and iptables")
+def test_what_is_of_fail2ban_goes_and_the_rest_stays():
+    script = pathlib.Path(__file__).parents[3] / "files/node/boot/clear-bans.sh"
+    commands = f"set -e\n{RULES}sh {script}\niptables -S\nnft list tables\n"
+    said = subprocess.run(["unshare", "--net", "sh", "-c", commands], capture_output=True, text=True, check=True).stdout
+    assert "f2b" not in said
+    assert "-A INPUT -s 192.0.2.8/32 -j DROP" in said
+    assert "table inet other" in said
