@@ -7,12 +7,13 @@
 #include "base/processes.h"
 #include "base/lines.h"
 #include "descriptors/descriptors.h"
+#include "descriptors/timers.h"
 #include "sockets/put_right.h"
 #include "tasks/threads.h"
 
 struct fingerprint {
 	struct sockets_found sockets;
-	struct facts threads, descriptors;
+	struct facts threads, descriptors, timers;
 };
 
 /* The first reader that knows the line takes it. */
@@ -23,7 +24,9 @@ static int read_line(struct words *words, void *context)
 
 	if (result > 0)
 		result = threads_take(&found->threads, words);
-	return result > 0 ? descriptors_take(&found->descriptors, words) : result;
+	if (result > 0)
+		result = descriptors_take(&found->descriptors, words);
+	return result > 0 ? timers_take(&found->timers, words) : result;
 }
 
 struct fingerprint *fingerprint_parse(char *text, size_t size, const char *name)
@@ -39,7 +42,9 @@ struct fingerprint *fingerprint_parse(char *text, size_t size, const char *name)
 
 size_t fingerprint_put_right(const struct fingerprint *found)
 {
-	return sockets_put_right(&found->sockets) + descriptors_put_right(&found->descriptors) + threads_put_right(&found->threads);
+	/* Timers first: a time that comes meanwhile is not lost. */
+	return timers_put_right(&found->timers) + sockets_put_right(&found->sockets) + descriptors_put_right(&found->descriptors) +
+	       threads_put_right(&found->threads);
 }
 
 const struct sockets_found *fingerprint_sockets(const struct fingerprint *found)
@@ -52,5 +57,6 @@ void fingerprint_free(struct fingerprint *found)
 	sockets_free(&found->sockets);
 	facts_free(&found->threads);
 	facts_free(&found->descriptors);
+	facts_free(&found->timers);
 	free(found);
 }

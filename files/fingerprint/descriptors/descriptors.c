@@ -10,10 +10,13 @@
 #include <unistd.h>
 
 #include "descriptors/locks.h"
+#include "descriptors/timers.h"
 #include "descriptors/told.h"
 
 /* Of fdinfo. */
 #define LOCKS "lock"
+/* How the facts of a timer begin. */
+#define TIMER " kind=timerfd "
 /* What F_SETFL sets (fcntl(2)). */
 #define SETTABLE (O_APPEND | O_ASYNC | O_DIRECT | O_NOATIME | O_NONBLOCK)
 
@@ -68,6 +71,8 @@ int descriptors_record(FILE *file, pid_t process)
 			text = facts_of(&told, entry->d_name, &code);
 		if (text)
 			fprintf(file, "descriptor %d %s%s\n", process, entry->d_name, text);
+		if (text && !strncmp(text, TIMER, strlen(TIMER)))
+			timers_write(file, process, entry->d_name, information);
 		else if (code < 0)
 			result = -1;
 	}

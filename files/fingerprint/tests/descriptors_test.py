@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import unittest
 
 import recorded
@@ -20,7 +21,7 @@ NUMBER_OF_PIDFD_GETFD = 438
 LIBC = ctypes.CDLL(None, use_errno=True)
 # Opens one of each kind, tells its number, and waits.
 TARGET = """
-import ctypes, fcntl, json, os, select, socket, struct, sys
+import ctypes, fcntl, json, os, select, socket, struct, sys, time
 libc = ctypes.CDLL(None, use_errno=True)
 file = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT | os.O_APPEND)
 fcntl.flock(file, fcntl.LOCK_EX)
@@ -32,6 +33,11 @@ epoll.register(other, select.EPOLLOUT)
 epoll.register(one, select.EPOLLIN)
 timer = libc.timerfd_create(1, 0)
 libc.timerfd_settime(timer, 0, struct.pack("4q", 5, 0, 100, 0), None)
+day = libc.timerfd_create(0, 0)
+libc.timerfd_settime(day, 1, struct.pack("4q", 7, 0, int(time.time()) + 1000, 5), None)
+over = libc.timerfd_create(1, 0)
+libc.timerfd_settime(over, 1, struct.pack("4q", 0, 0, 0, 1), None)
+os.read(over, 8)
 watch = libc.inotify_init1(0)
 libc.inotify_add_watch(watch, sys.argv[1].encode(), 0x4000100)
 fired = select.epoll()
@@ -40,7 +46,7 @@ fired.poll()
 nameless = os.open(os.path.dirname(sys.argv[1]), os.O_RDWR | os.O_TMPFILE)
 numbers = {
     "file": file, "nameless": nameless, "fired": fired.fileno(), "socket": one.fileno(), "other": other.fileno(), "eventpoll": epoll.fileno(),
-    "timerfd": timer, "inotify": watch,
+    "timerfd": timer, "day": day, "over": over, "inotify": watch,
     "eventfd": libc.eventfd(3, 1), "signalfd": libc.signalfd(-1, struct.pack("16Q", 1 << 9, *15 * [0]), 0), "pipe": os.pipe()[0],
 }
 print(json.dumps(numbers), flush=True)
@@ -90,7 +96,7 @@ class Descriptors(recorded.Recorded):
         one, other = self.numbers["socket"], self.numbers["other"]
         watched = sorted((f"{one},events:,1,data:,", f"{other},events:,4,data:,"))
         found = {kind: self.told(kind) for kind in self.numbers if kind not in ("socket", "other")}
-        kinds = {"nameless": "file", "fired": "eventpoll"}
+        kinds = {"nameless": "file", "fired": "eventpoll", "day": "timerfd", "over": "timerfd"}
         for kind, each in found.items():
             self.assertEqual(each["kind"], kinds.get(kind, kind))
         self.assertEqual(found["file"]["lock"], "FLOCK,ADVISORY,WRITE,0,EOF;POSIX,ADVISORY,READ,5,14")
@@ -109,6 +115,46 @@ class Descriptors(recorded.Recorded):
                 self.write(f"kup-fingerprint 2\n{line.replace(word, f'{name}=none')}\n")
                 found = self.compare()
                 self.assertEqual(found, [f"process {self.pid} descriptor {number}: {name} is {value}, was none"])
+
+    def timer(self, kind):
+        """(interval, time that is left) of a timer, in seconds; ticks that wait."""
+        value = (ctypes.c_long * 4)()
+        self.assertEqual(LIBC.timerfd_gettime(self.copy(kind), value), 0)
+        with open(f"/proc/{self.pid}/fdinfo/{self.numbers[kind]}", encoding="ascii") as stream:
+            ticks = next(int(line.split()[1]) for line in stream if line.startswith("ticks:"))
+        return value[0], value[2] + value[3] / 1e9, ticks
+
+    def set_timer(self, kind, flags, interval, seconds):
+        new = (ctypes.c_long * 4)(interval, 0, int(seconds), int(seconds % 1 * 1e9))
+        self.assertEqual(LIBC.timerfd_settime(self.copy(kind), flags, new, None), 0)
+
+    def test_a_timer_of_the_day_is_not_late_and_one_that_is_over_does_not_fire(self):
+        lines = super().record("timer")
+        self.assertEqual([int(line.split()[2]) for line in sorted(lines)], [self.numbers["day"], self.numbers["over"]])
+        before = self.timer("day")
+        self.assertEqual(self.compare(), [])
+        # What CRIU makes of them after an outage of half a minute.
+        self.set_timer("day", 1, 7, time.time() + before[1] + 30)
+        self.set_timer("over", 1, 0, 0.000000001)
+        self.assertEqual(self.timer("over"), (0, 0, 1))
+        self.assertEqual(self.compare(), [])
+        interval, left, ticks = self.timer("day")
+        self.assertEqual((interval, ticks), (7, 0))
+        self.assertAlmostEqual(left, before[1], delta=5)
+        self.assertEqual(self.timer("over"), (0, 0, 0))
+
+    def test_ticks_that_wait_are_kept(self):
+        self.set_timer("over", 1, 0, 0.000000001)
+        super().record("timer")
+        self.set_timer("over", 1, 0, 10**9)
+        self.assertEqual(self.compare(), [])
+        self.assertEqual(self.timer("over"), (0, 0, 1))
+
+    def test_a_broken_line_of_a_timer_is_told(self):
+        number = self.numbers["day"]
+        for words in ("at=x interval=0.000000000 flags=1 ticks=0", "at=5.1 interval=0.000000000 flags=1 ticks=0", "at=off flags=1"):
+            self.write(f"kup-fingerprint 2\ntimer {self.pid} {number} {words}\n")
+            self.assertEqual(self.compare(), [f"process {self.pid} descriptor {number}: its timer could not be set again"])
 
     def test_flags_are_set_again(self):
         for kind, flag in (("socket", os.O_NONBLOCK), ("file", os.O_APPEND), ("pipe", os.O_NONBLOCK)):
