@@ -128,7 +128,7 @@ def write_units(node, units, path):
         "SERVICES": "",
     }
     values.update({"EARLY_UNITS": "other.service", "IMAGES": "/x", "MOUNTS": "", "NOTIFY_ACCESS": "none"})
-    values.update({"ON_NODE": "", "PRIVATE_TMP": "no"})
+    values.update({"ON_NODE": "", "PRIVATE_TMP": "no", "IDENTIFIER": "cache"})
 
     def render(template, **more):
         text = (SCRIPTS / f"units/{template}.in").read_text()

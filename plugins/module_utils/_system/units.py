@@ -51,7 +51,12 @@ _PROPERTIES = (
     "SupplementaryGroups",
     "PrivateTmpEx",
     "TemporaryFileSystem",
+    "SyslogIdentifier",
+    "ExecStart",
+    "RestrictFileSystems",
 )
+
+_SECURITY_MODULES = "/sys/kernel/security/lsm"
 
 # What format_timespan() in systemd's src/basic/time-util.c prints, in microseconds.
 _TIMES = {"y": 31557600 * 10**6, "month": 2629800 * 10**6, "w": 604800 * 10**6, "d": 86400 * 10**6, "h": 3600 * 10**6}
@@ -197,6 +202,12 @@ class Unit:
         users, groups = ([] if made else [self.properties[name]] for name in ("User", "Group"))
         groups += self.properties["SupplementaryGroups"].split()
         return accounts.absent(users, "/etc/passwd") + accounts.absent(groups, "/etc/group")
+
+    @property
+    def restricted_file_systems(self):
+        """Whether it may not open files of some file systems, and the kernel can see to that."""
+        has_module = "bpf" in read_text(_SECURITY_MODULES, "").strip().split(",")
+        return has_module and bool(self.properties["RestrictFileSystems"].lstrip("~"))
 
     @property
     def late_credentials(self):

@@ -51,6 +51,9 @@ _OWN_DROP_INS = re.compile(r"kup-ahead\.conf|zz-kup-.*")
 # `systemctl set-property --runtime`. Generators write theirs again.
 _OF_THIS_BOOT = re.compile(r"/run/systemd/(transient|system\.control|system)/.+")
 
+# What `systemctl show` says of ExecStart=.
+_COMMAND = re.compile(r"\{ path=(/\S+) ; ")
+
 # The restore itself waits for these, and mounts need the targets.
 _NEEDED = ("systemd-remount-fs.service", "local-fs.target", "local-fs-pre.target", "swap.target")
 
@@ -158,6 +161,7 @@ def _restored(folder, checkpoint, timeout, mounts):
         NOTIFY_ACCESS=unit.properties["NotifyAccess"],
         ON_NODE=_ON_NODE if unit.own_mounts else "",
         PRIVATE_TMP=_private_tmp(unit),
+        IDENTIFIER=_identifier(unit),
     )
     folder.put(unit.name, restored_text(unit.definition()), _SYSINIT)
     # The text above has what is in all drop-ins: the unit's own, those of its template, prefixes, type and other names.
@@ -176,6 +180,12 @@ def _restored(folder, checkpoint, timeout, mounts):
         if directories:
             text = render("restored-tmp.conf", DIRECTORIES=" ".join(directories))
             folder.put_drop_in(unit.name, "zz-kup-restored-tmp.conf", text)
+
+
+def _identifier(unit):
+    """The name by which the journal has what the unit writes to its output: systemd takes that of the command, and here another one starts."""
+    path = _COMMAND.match(unit.properties["ExecStart"])
+    return (unit.properties["SyslogIdentifier"] or (os.path.basename(path.group(1)) if path else "")).replace("%", "%%")
 
 
 def _private_tmp(unit):

@@ -291,6 +291,17 @@ def watchdog_fixed(unit):
         )
 
 
+@check
+def file_systems(unit):
+    """A unit may not open files of some file systems (`RestrictFileSystems=`): the kernel forgets that, and systemd sets it at a start only."""
+    if unit.restricted_file_systems:
+        yield (
+            "its RestrictFileSystems=",
+            "would not be in force after the restore",
+            "remove the setting, or take the unit out of kup_units",
+        )
+
+
 #: The first that applies to a unit tells.
 UNIT_CHECKS = (
     unit_unknown,
@@ -305,6 +316,7 @@ UNIT_CHECKS = (
     remote_account,
     late_credential,
     watchdog_fixed,
+    file_systems,
 )
 
 

@@ -150,3 +150,15 @@ def test_a_service_cannot_choose_another_property_by_its_status(monkeypatch, sta
     said = f"MainPID=7\nStatusText={status}\nType=notify\n"
     monkeypatch.setattr(units, "run", lambda argv: types.SimpleNamespace(stdout=said))
     assert units.show("a.service", "MainPID", "StatusText", "Id") == {"MainPID": "7", "StatusText": status, "Id": ""}
+
+
+@pytest.mark.parametrize(
+    ("modules", "setting", "restricted"),
+    [("lockdown,bpf", "~mqueue", True), ("lockdown,bpf", "ext4 xfs", True), ("lockdown,bpf", "~", False), ("lockdown", "~mqueue", False)],
+)  # fmt: skip
+def test_file_systems_that_a_unit_may_not_use(monkeypatch, modules, setting, restricted):
+    monkeypatch.setattr(
+        units, "show", lambda name, *names: {**dict.fromkeys(names, ""), "RestrictFileSystems": setting}
+    )
+    monkeypatch.setattr(units, "read_text", lambda path, default: f"{modules}\n")
+    assert units.Unit("a.service").restricted_file_systems is restricted

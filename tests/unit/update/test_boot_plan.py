@@ -327,6 +327,20 @@ def test_drop_ins_that_systemd_reads_before_those_of_a_plan_cannot_be_hidden(wri
     assert hidden(write(drop_ins=[f"{folder}/cache.service.d/50-CPUWeight.conf"])) == []
 
 
+@pytest.mark.parametrize(
+    ("setting", "command", "identifier"),
+    [
+        ("", "{ path=/usr/sbin/a%b ; argv[]=/usr/sbin/a%b -m ; ignore_errors=no }", "a%%b"),
+        ("web", "{ path=/usr/sbin/nginx ; argv[]=nginx ; ignore_errors=no }", "web"),
+        ("", "", ""),
+    ],
+)
+def test_the_journal_knows_a_restored_unit_by_its_own_name(setting, command, identifier):
+    unit = fakeplan.unit("cache.service")
+    unit.properties |= {"SyslogIdentifier": setting, "ExecStart": command}
+    assert boot_units._identifier(unit) == identifier
+
+
 @pytest.mark.parametrize("name", ["kup-ahead.conf", "zz-kup-restore.conf"])
 def test_drop_ins_of_an_update_are_not_hidden(write, name):
     plan = write(drop_ins=[f"/run/systemd/generator.early/cache.service.d/{name}"])

@@ -45,6 +45,7 @@ def unit(**fields):
         "drop_ins": [],
         "missing_files": [],
         "watchdog": 2500000,
+        "restricted_file_systems": False,
     }
     found["listening_for"] = found["remote_accounts"] = found["late_credentials"] = found["containers"] = []
     return (types.SimpleNamespace(**{**found, **{key: value for key, value in fields.items() if key in found}}),)
@@ -160,6 +161,7 @@ CASES = [
         Case(unit(NotifyAccess="none"), unit(NotifyAccess="exec"), "", "has a watchdog of 2.5 s and NotifyAccess=none"),
     ),
     ("watchdog-fixed", Case(unit(NotifyAccess="none"), unit(NotifyAccess="none", watchdog=0), "")),
+    ("file-systems", Case(unit(restricted_file_systems=True), unit(), "its RestrictFileSystems=", "after the restore")),
     (
         "socket-path",
         Case(("/srv/images", FITS + "a"), ("/srv/images", FITS), LONG_PATH, "108 characters, expected at most 107"),

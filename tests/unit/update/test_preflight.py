@@ -21,6 +21,7 @@ class Unit:
     main_pid = 7
     containers = drop_ins = missing_files = listening_for = remote_accounts = late_credentials = ()
     watchdog = 0
+    restricted_file_systems = False
 
     def __init__(self, name):
         self.name = name
