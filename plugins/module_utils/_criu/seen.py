@@ -502,11 +502,9 @@ def _file(one, number, target, kinds, mounts):
         return Descriptor(number, target, unreadable=error.strerror)
     if target.endswith(_DELETED):
         return Descriptor(number, target, deleted=_deleted(status))
-    information = read_text(f"{one.path}/fdinfo/{number}", "")
-    mount = re.search(r"^mnt_id:\s*(\d+)", information, re.MULTILINE)
-    writes = bool(re.search(r"^flags:\s*\d*[1-35-7]$", information, re.MULTILINE))  # octal, O_WRONLY or O_RDWR
+    mount, writes = _opened(one, number)
     # Opened by systemd before it made the unit's own mounts: CRIU must be told (fdinfo is decimal, CRIU hex).
-    foreign = mount and mount.group(1) not in kinds
+    foreign = bool(mount) and mount not in kinds
     # A path that is the same outside leads to another file there.
     goes_along = mounts is not None and not foreign and mounts.private(target)
     is_regular = stat.S_ISREG(status.st_mode) and not goes_along
@@ -514,17 +512,28 @@ def _file(one, number, target, kinds, mounts):
         number,
         target,
         device=_device(os.major(status.st_dev), os.minor(status.st_dev)) if is_regular else "",
-        external=f"file[{int(mount.group(1)):x}:{status.st_ino:x}]" if foreign else "",
+        external=f"file[{int(mount):x}:{status.st_ino:x}]" if foreign else "",
         private=not foreign and _is_lost(link, target, mounts),
         unseen=not foreign and writes and is_regular and not _same_file(link, target),
-        closed=_closed(link, writes)
-        if stat.S_ISREG(status.st_mode) and mount and kinds.get(mount.group(1)) in _SERVED
-        else "",
+        closed=_closed(link, writes, kinds.get(mount, "")),
     )
 
 
-def _closed(link, writes):
-    """Why root cannot open a file anew, as CRIU does at the restore; empty if it can. A server may take root for nobody."""
+def _opened(one, number):
+    """Number of the mount on which a file was opened, empty if that is not told, and whether it may be written to."""
+    information = read_text(f"{one.path}/fdinfo/{number}", "")
+    mount = re.search(r"^mnt_id:\s*(\d+)", information, re.MULTILINE)
+    # Octal: O_WRONLY or O_RDWR.
+    return mount.group(1) if mount else "", bool(re.search(r"^flags:\s*\d*[1-35-7]$", information, re.MULTILINE))
+
+
+def _closed(link, writes, kind):
+    """Why root cannot open a file anew, as CRIU does at the restore; empty if it can. A server may take root for nobody.
+
+    :param kind: of the file system.
+    """
+    if kind not in _SERVED or not os.path.isfile(link):
+        return ""
     try:
         os.close(os.open(link, (os.O_RDWR if writes else os.O_RDONLY) | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC))
     except PermissionError as error:

@@ -10,19 +10,19 @@ PACKAGES = ("caddy",)
 _SIZE = 8 << 20  # bytes: more than the buffers of a connection hold
 FILES = {
     "/etc/caddy/Caddyfile": f"""{{
-	admin 0.0.0.0:{PORTS[1]} {{
-		origins node
-	}}
-	servers {{
-		timeouts {{
-			read_header 24h
-			idle 24h
-		}}
-	}}
+    admin 0.0.0.0:{PORTS[1]} {{
+        origins node
+    }}
+    servers {{
+        timeouts {{
+            read_header 24h
+            idle 24h
+        }}
+    }}
 }}
 :{PORTS[0]} {{
-	root * /srv/caddy
-	file_server
+    root * /srv/caddy
+    file_server
 }}
 """
 }

@@ -11,35 +11,35 @@ FILES = {
     "/usr/local/src/go-program/main.go": f"""package main
 
 import (
-	"bufio"
-	"net"
-	"strings"
-	"sync"
+    "bufio"
+    "net"
+    "strings"
+    "sync"
 )
 
 var memory sync.Map
 
 func serve(link net.Conn) {{
-	lines := bufio.NewScanner(link)
-	for lines.Scan() {{
-		key, value, is := strings.Cut(lines.Text(), "=")
-		if is {{
-			memory.Store(key, value)
-		}}
-		found, _ := memory.LoadOrStore(key, "")
-		link.Write([]byte(found.(string) + "\\n"))
-	}}
+    lines := bufio.NewScanner(link)
+    for lines.Scan() {{
+        key, value, is := strings.Cut(lines.Text(), "=")
+        if is {{
+            memory.Store(key, value)
+        }}
+        found, _ := memory.LoadOrStore(key, "")
+        link.Write([]byte(found.(string) + "\\n"))
+    }}
 }}
 
 func main() {{
-	listener, err := net.Listen("tcp", ":{PORTS[0]}")
-	for err == nil {{
-		var link net.Conn
-		if link, err = listener.Accept(); err == nil {{
-			go serve(link)
-		}}
-	}}
-	panic(err)
+    listener, err := net.Listen("tcp", ":{PORTS[0]}")
+    for err == nil {{
+        var link net.Conn
+        if link, err = listener.Accept(); err == nil {{
+            go serve(link)
+        }}
+    }}
+    panic(err)
 }}
 """,
     "/etc/systemd/system/go-program.service": (

@@ -11,14 +11,14 @@ sed -i -e '/^frontend pages$/,$d' -e '/^\\tstats socket ipv4@/d' -e 's/^global$/
     -e 's/\\(timeout client *\\).*/\\11d\\n\\ttimeout http-keep-alive 1d/' /etc/haproxy/haproxy.cfg
 cat >>/etc/haproxy/haproxy.cfg <<'END'
 frontend pages
-	bind :{PORTS[0]}
-	stick-table type string len 32 size 1k expire 1d store http_req_cnt
-	http-request track-sc0 path
-	http-request return status 200 content-type text/plain lf-string "%[str(second),map(/etc/haproxy/words.map,none)]" if {{ path /word }}
-	default_backend origins
+    bind :{PORTS[0]}
+    stick-table type string len 32 size 1k expire 1d store http_req_cnt
+    http-request track-sc0 path
+    http-request return status 200 content-type text/plain lf-string "%[str(second),map(/etc/haproxy/words.map,none)]" if {{ path /word }}
+    default_backend origins
 backend origins
-	server one 127.0.0.1:{origin.HTTP}
-	server other 127.0.0.1:{origin.HTTP}
+    server one 127.0.0.1:{origin.HTTP}
+    server other 127.0.0.1:{origin.HTTP}
 END
 """
 _ASKED = 5
