@@ -7,12 +7,12 @@ import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils._system import processes, socket_devices
 
-IGMP = """Idx	Device    : Count Querier	Group    Users Timer	Reporter
-1	lo        :     1      V3
-				010000E0     1 0:00000000		0
-2	ens3      :     2      V3
-				090909EF     1 0:00000000		0
-				010000E0     1 0:00000000		0
+IGMP = """Idx\tDevice    : Count Querier\tGroup    Users Timer\tReporter
+1\tlo        :     1      V3
+\t\t\t\t010000E0     1 0:00000000\t\t0
+2\tens3      :     2      V3
+\t\t\t\t090909EF     1 0:00000000\t\t0
+\t\t\t\t010000E0     1 0:00000000\t\t0
 """
 IGMP6 = """1    lo              ff020000000000000000000000000001     1 0000000C 0
 3    ens4            ff0200000000000000000001ff000001     1 00000004 0
