@@ -152,9 +152,15 @@ class Descriptors(recorded.Recorded):
 
     def test_a_broken_line_of_a_timer_is_told(self):
         number = self.numbers["day"]
-        for words in ("at=x interval=0.000000000 flags=1 ticks=0", "at=5.1 interval=0.000000000 flags=1 ticks=0", "at=off flags=1"):
+        for words in (
+            "at=x interval=0.000000000 flags=1 ticks=0",
+            "at=5.1 interval=0.000000000 flags=1 ticks=0",
+            "at=off flags=1",
+        ):
             self.write(f"kup-fingerprint 2\ntimer {self.pid} {number} {words}\n")
-            self.assertEqual(self.compare(), [f"process {self.pid} descriptor {number}: its timer could not be set again"])
+            self.assertEqual(
+                self.compare(), [f"process {self.pid} descriptor {number}: its timer could not be set again"]
+            )
 
     def test_flags_are_set_again(self):
         for kind, flag in (("socket", os.O_NONBLOCK), ("file", os.O_APPEND), ("pipe", os.O_NONBLOCK)):
