@@ -10,6 +10,7 @@ bonds, VLANs and bridges; a restore that needs one waits for it.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -92,13 +93,18 @@ class Reach:
         """IPv4 addresses that sockets are bound to and the node does not have. For IPv6, CRIU itself needs none."""
         return {address for address in bound(sockets) if ":" not in address and not self._found.get((address, address))}
 
+    @functools.cached_property
+    def _cards(self):
+        # Asked once, because the second time is in the freeze.
+        return {name for name in set(self._owners.values()) if Link.plain(name)} - {"lo"}
+
     def interfaces(self):
         """Names of the interfaces that the routes use, that have the addresses, or that sockets need in another way."""
         # A local address is looked up as one on lo; its interface is that of the address table.
         names = {route[1] for route in self._found.values() if route} - {"lo"} | self._more
         if self._listens_everywhere:
             # Whoever comes next may come by any of them.
-            names |= {name for name in self._owners.values() if Link.plain(name)} - {"lo"}
+            names |= self._cards
         return names | {self._owners[source] for source, _destination in self._found if source in self._owners}
 
 
