@@ -69,12 +69,13 @@ int descriptors_record(FILE *file, pid_t process)
 
 		if (!parse_number(entry->d_name, INT_MAX, &number) && !socket_inode(links, entry->d_name))
 			text = facts_of(&told, entry->d_name, &code);
-		if (text)
+		if (text) {
 			fprintf(file, "descriptor %d %s%s\n", process, entry->d_name, text);
-		if (text && !strncmp(text, TIMER, strlen(TIMER)))
-			timers_write(file, process, entry->d_name, information);
-		else if (code < 0)
+			if (!strncmp(text, TIMER, strlen(TIMER)))
+				timers_write(file, process, entry->d_name, information);
+		} else if (code < 0) {
 			result = -1;
+		}
 	}
 	closedir(directory);
 	return result;

@@ -2,7 +2,6 @@
 #include "descriptors/timers.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

@@ -240,16 +240,22 @@ def _of_definition(name, found):
 
 def _of_pids_and_users(unit, found):
     pids = {str(process.pid).encode() for process in unit.processes}
-    users = {int(process.status("Uid").split()[1]) for process in unit.processes if process.status("Uid")} - {0}
+    users = _users(unit) - {0}
     for base in BASES:
         for path, status, parent in _near(base, _DEPTH if base == "/run" else 1):
             if status.st_uid in users or (base == "/run" and _pid_in(path, status, parent) in pids):
                 found.add(path, needed=False)
 
 
+def _users(unit):
+    """Ids of the users as whom its processes work. One that has ended has none."""
+    told = (process.status("Uid") for process in unit.processes)
+    return {int(text.split()[1]) for text in told if text}
+
+
 def _of_root(unit, found):
     # With mounts of its own it may see another /tmp, and what it uses there is seen there.
-    if unit.own_mounts or not any(process.status("Uid").split()[1:2] == ["0"] for process in unit.processes):
+    if unit.own_mounts or 0 not in _users(unit):
         return
     for base in _ROOTS_BASES:
         for path, status, _parent in _near(base, 1):

@@ -3,7 +3,7 @@
 import os
 import pathlib
 
-PLACES = [pathlib.Path(base, "case-root-tmp/work") for base in ("/tmp", "/dev/shm")]
+PLACES = [pathlib.Path(base, "case-root-tmp/inner") for base in ("/tmp", "/dev/shm")]
 MUST = {"state": ["kept", "kept"]}
 
 

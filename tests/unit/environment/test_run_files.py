@@ -254,7 +254,7 @@ def shared_memory(monkeypatch):
     (0, False, {"closed"}), (0, True, set()), (os.getuid() or 65534, False, set()),
 ])  # fmt: skip
 def test_a_unit_of_root_keeps_what_root_has_there_and_nothing_large(shared_memory, user, own_mounts, expected):
-    write(f"{shared_memory}/closed/work/state", "x")
+    write(f"{shared_memory}/closed/inner/state", "x")
     write(f"{shared_memory}/.X11-unix/X0")
     write(f"{shared_memory}/large", "x" * (run_files._ROOTS_BYTES + 1))
     for number in range(run_files._ROOTS_OBJECTS + 1):
