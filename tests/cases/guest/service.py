@@ -4,6 +4,7 @@ import ctypes
 import json
 import os
 import socket
+import subprocess
 
 #: Lives in memory only: a process that has it is the one that had it before.
 TOKEN = os.urandom(8).hex()
@@ -44,6 +45,23 @@ def ask(port, seconds=20):
     """Return what the program at PORT answers."""
     with socket.create_connection(("127.0.0.1", port), seconds) as connection:
         return json.loads(connection.makefile().readline())
+
+
+def listen(address):
+    """Listen at ADDRESS; return a function that connects to it, and returns where the listener is bound: what such a program observes."""
+    listener = socket.create_server(address, backlog=16)
+
+    def observe():
+        with socket.create_connection(listener.getsockname(), 5):
+            listener.accept()[0].close()
+        return {"bound": listener.getsockname()[0]}
+
+    return observe
+
+
+def ip(*words):
+    """Return what ip(8) says."""
+    return subprocess.run(["ip", *words], capture_output=True, text=True, check=False).stdout
 
 
 def greet(listener):

@@ -1,7 +1,6 @@
 """A listener on an address, and a route, that somebody has added while the node ran, as a load balancer that has become the master"""
 
-import socket
-import subprocess
+from service import ip, listen
 
 VIP, FAR = "10.77.0.99", "203.0.113.0/24"
 SETUP = f"""
@@ -13,20 +12,8 @@ MUST = {"address": True, "route": True}
 
 
 def program():
-    listener = socket.socket()
-    listener.bind((VIP, 5010))
-    listener.listen(16)
-
-    def observe():
-        with socket.create_connection(listener.getsockname(), 5):
-            listener.accept()[0].close()
-        return {"bound": listener.getsockname()[0]}
-
-    return observe
+    return listen((VIP, 5010))
 
 
 def look():
-    def ip(*words):
-        return subprocess.run(["ip", *words], capture_output=True, text=True, check=False).stdout
-
     return {"address": f" {VIP}/32 " in ip("-o", "address"), "route": f"{FAR} via 10.77.0.1" in ip("route")}

@@ -1,7 +1,6 @@
 """A listener on an address of an interface that somebody has made while the node ran, as for an address that several nodes have"""
 
-import socket
-import subprocess
+from service import ip, listen
 
 VIP = "192.0.2.77"
 SETUP = f"""
@@ -13,18 +12,8 @@ MUST = {"address": True}
 
 
 def program():
-    listener = socket.socket()
-    listener.bind((VIP, 5011))
-    listener.listen(16)
-
-    def observe():
-        with socket.create_connection(listener.getsockname(), 5):
-            listener.accept()[0].close()
-        return {"bound": listener.getsockname()[0]}
-
-    return observe
+    return listen((VIP, 5011))
 
 
 def look():
-    shown = subprocess.run(["ip", "-o", "address"], capture_output=True, text=True, check=False).stdout
-    return {"address": f"any0    inet {VIP}/32 " in shown}
+    return {"address": f"any0    inet {VIP}/32 " in ip("-o", "address")}
