@@ -53,6 +53,8 @@ class Turns:
         bad = []
         while time.monotonic() < self._until and (target := self._take()):
             row, failure = turn(target, self._seconds)
+            if not row:
+                return bad
             record.append(row)
             with self._lock:
                 self._spent[target] += row["cpu_s"]
@@ -72,7 +74,7 @@ class Turns:
 
 
 def turn(target, seconds):
-    """Fuzz TARGET for SECONDS by the clock; return its row and what failed, a sentence or ""."""
+    """Fuzz TARGET for SECONDS by the clock; return its row and what failed, a sentence or "". There is no row if somebody has stopped it."""
     command = ["chrt", "--idle", "0", "make", "-s", "-C", f"files/{target.program}", "fuzz"]
     command += [f"FUZZ_TARGETS={target.name}", f"SECONDS={seconds}"]
     with subprocess.Popen(command, cwd=REPO, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
@@ -80,6 +82,9 @@ def turn(target, seconds):
         _pid, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     log = target.log.read_text(errors="replace")
+    # libFuzzer and the sanitizers say so themselves where a parser has failed.
+    if process.returncode and "SUMMARY: " not in log:
+        return None, ""
     row = {
         "program": target.program, "target": target.name, "cpu_s": round(used.ru_utime + used.ru_stime, 1),
         "units": _last(r"number_of_executed_units: (\d+)", log), "edges": _last(r" cov: (\d+)", log),

@@ -45,3 +45,10 @@ def test_a_target_that_failed_has_no_further_turn_and_the_others_go_on(taken):
 def test_no_turn_begins_after_the_time_is_over(taken):
     assert fuzz.Turns([STREAM], 60, 60, -math.inf).work() == []
     assert taken == []
+
+
+def test_a_turn_that_was_stopped_is_no_result(taken, monkeypatch):
+    monkeypatch.setattr(fuzz, "turn", lambda target, seconds: (None, ""))
+
+    assert fuzz.Turns([STREAM], 60, 60, math.inf).work() == []
+    assert record.spent() == {}
