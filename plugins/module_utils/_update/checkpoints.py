@@ -15,11 +15,11 @@ from .._criu import carried as travelling
 from .._criu import connection_lock, examination, seen
 from .._engines import registry
 from .._environment import attributes, fork_wiping
-from .._errors import KupError
+from .._errors import KupError, PassingError
 from .._files import make_directory
 from .._system import sockets as inet_sockets
 from .._system.units import Unit
-from . import freeze_order, network_lock
+from . import disk_requests, freeze_order, network_lock
 from . import record as records
 
 #: Seconds for one dump, or for pending memory. An application that needs longer is too large for its disk.
@@ -88,6 +88,7 @@ def start(checkpoints):
     for each in checkpoints:
         each.attributes = attributes.ask(each.unit.processes)
         attributes.refuse(each.unit, each.attributes)
+        each.has_ring = disk_requests.has_ring(each.unit.processes)
         each.wiped = fork_wiping.look(each.unit.processes) if fork_wiping.NAME in each.findings.forgets else None
     for each in checkpoints:
         each.pre_copy_again()
@@ -111,12 +112,30 @@ def freeze(checkpoints, patience=PATIENCE):
     network_lock.apply(network_lock.ruleset(sockets, cgroups))
     _await_accepted(checkpoints)
     freeze_order.hold(groups)
+    rings = [each for each in checkpoints if each.has_ring]
+    _await_disks(rings)
     for each in checkpoints:
         each.freeze()
     freeze_order.release(groups)
+    freeze_order.let_go(rings)
     deadline = time.monotonic() + patience
     for each in checkpoints:
         each.wait_complete(deadline)
+
+
+def _await_disks(rings):
+    """Keep these checkpoints' units from running, and wait for the disks: see `disk_requests`.
+
+    :raises PassingError: a disk has not answered. A way back does not wait for it any longer.
+    """
+    freeze_order.stop(rings)
+    late = disk_requests.wait() if rings else []
+    if late and not any(each.settings["PHASE"] in records.RETURNABLE for each in rings):
+        units = ", ".join(each.unit.name for each in rings)
+        raise PassingError(
+            f"{units}: {', '.join(late)} has not done within {disk_requests.PATIENCE:g} s what it was asked for by libaio, expected a disk that "
+            "answers; look at the disk, or at the limits of the unit (IOWriteBandwidthMax= and the like)."
+        )
 
 
 def _await_accepted(checkpoints):

@@ -33,16 +33,26 @@ def groups(checkpoints):
 def hold(held):
     """Keep all but the last of these `groups` from running, until CRIU stops them; who still runs accepts what they have connected."""
     for number, group in enumerate(held[:-1]):
-        for each in group:
-            each.unit.freeze()
-        _wait(_STOPPING, lambda group=group: all(each.unit.frozen for each in group))
+        stop(group)
         listeners = {inode for later in held[number + 1 :] for each in later for inode in _inodes(each.unit)}
         _wait(_ACCEPTING, lambda listeners=listeners: not _waiting(listeners))
 
 
+def stop(checkpoints):
+    """Keep these from running by their control groups."""
+    for each in checkpoints:
+        each.unit.freeze()
+    _wait(_STOPPING, lambda: all(each.unit.frozen for each in checkpoints))
+
+
 def release(held):
-    """Let the control groups of `hold` run again once CRIU has stopped their processes: it has to run code of its own in them."""
-    for each in [each for group in held[:-1] for each in group]:
+    """`let_go` of what `hold` has stopped."""
+    let_go([each for group in held[:-1] for each in group])
+
+
+def let_go(checkpoints):
+    """Let control groups that were stopped run again once CRIU has stopped their processes: it has to run code of its own in them."""
+    for each in checkpoints:
         _wait(_STOPPING, lambda unit=each.unit: all(process.stopped for process in _tree(unit)))
         each.unit.thaw()
 

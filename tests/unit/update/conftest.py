@@ -57,6 +57,7 @@ class Node:
         self.unfit, self.inactive, self.killed = set(), set(), set()
         self.takes_time = self.sandboxed = False
         self.lost = set()
+        self.rings, self.late = False, []
         self.jumped_with = None
 
     def note(self, event):
@@ -242,6 +243,10 @@ def node(tmp_path, monkeypatch):
         (checkpoints.travelling, "of", lambda units: frozenset(unit.name for unit in units)),
         (checkpoints.seen, "version", lambda: "4.2.1"),
         (checkpoints.inet_sockets, "of_processes", lambda several: found.sockets * len(several)),
+        (checkpoints.disk_requests, "has_ring", lambda several: found.rings),
+        (checkpoints.disk_requests, "wait", lambda: found.note("disks are waited for") or found.late),
+        (checkpoints.freeze_order, "stop", lambda several: found.note(f"stop {len(several)}") if several else None),
+        (checkpoints.freeze_order, "let_go", lambda several: found.note(f"let go {len(several)}") if several else None),
         (checkpoints.freeze_order, "groups", lambda several: [list(several)]),
         (pairs, "take", lambda several, trees, directory: found.note(f"pairs of {len(trees)} in {directory}")),
         (fingerprint, "record", lambda trees, directory: found.note(f"fingerprint of {len(trees)} in {directory}")),

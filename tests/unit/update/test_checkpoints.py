@@ -204,3 +204,36 @@ def test_a_sandbox_that_came_since_is_refused_before_a_dump_starts(node, created
     with pytest.raises(KupError, match="Landlock"):
         checkpoints.start(created)
     assert node.events == []
+
+
+def frozen(node, created):
+    checkpoints.start(created)
+    node.events.clear()
+    checkpoints.freeze(created)
+    return node.events
+
+
+def test_a_unit_with_requests_to_a_disk_stands_until_they_are_done_and_criu_stops_it_then(node, created):
+    node.rings = True
+    events = frozen(node, created)
+    assert (
+        events.index("lock packets")
+        < events.index("stop 2")
+        < events.index("disks are waited for")
+        < events.index("freeze 3-a")
+    )
+    assert events.index("freeze 3-b") < events.index("let go 2")
+
+
+def test_one_without_is_not_stopped_before(node, created):
+    events = frozen(node, created)
+    assert not {"stop 2", "disks are waited for", "let go 2"} & set(events)
+
+
+@pytest.mark.parametrize("phase", ["checkpointing", "probation"])
+def test_a_disk_that_does_not_answer_keeps_no_node_from_its_way_back(node, created, phase):
+    node.rings, node.late = True, ["sda"]
+    for each in created:
+        each.settings = {**each.settings, "PHASE": phase}
+    with pytest.raises(KupError, match="sda has not done") if phase == "checkpointing" else contextlib.nullcontext():
+        frozen(node, created)
