@@ -14,25 +14,18 @@ import struct
 from dataclasses import dataclass
 
 from .._errors import KupError
+from . import sock_diag
 
-# include/uapi/linux/netlink.h, sock_diag.h, unix_diag.h
-_NETLINK_SOCK_DIAG, _SOCK_DIAG_BY_FAMILY = 4, 20
-_NLM_F_REQUEST, _NLM_F_DUMP = 0x1, 0x300
-_NLMSG_ERROR, _NLMSG_DONE = 2, 3
+# include/uapi/linux/unix_diag.h
 _SHOW_NAME, _SHOW_PEER, _SHOW_ICONS = 0x1, 0x4, 0x8
 _ATTRIBUTE_NAME, _ATTRIBUTE_PEER, _ATTRIBUTE_ICONS = 0, 2, 3
 _ALL_STATES = 0xFFFFFFFF
 _LISTEN = 10  # include/net/tcp_states.h
 
-_HEADER = struct.Struct("=IHHII")  # struct nlmsghdr
 _REQUEST = struct.Struct("=BBHIIIII")  # struct unix_diag_req
 _MESSAGE = struct.Struct("=xBBxIII")  # struct unix_diag_msg
 _ATTRIBUTE = struct.Struct("=HH")  # struct nlattr
 _NUMBER = struct.Struct("=I")
-
-# The kernel fills one page or 32 KiB (net/netlink/af_netlink.c, netlink_dump()).
-_BUFFER = 1 << 16
-_PATIENCE = 10  # seconds
 
 
 @dataclass(frozen=True)
@@ -53,49 +46,18 @@ def table():
 
     :raises KupError: the kernel does not tell.
     """
-    found = {}
+    request = _REQUEST.pack(socket.AF_UNIX, 0, 0, _ALL_STATES, 0, _SHOW_NAME | _SHOW_PEER | _SHOW_ICONS, 0, 0)
     try:
-        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG) as kernel:
-            kernel.settimeout(_PATIENCE)
-            body = _REQUEST.pack(socket.AF_UNIX, 0, 0, _ALL_STATES, 0, _SHOW_NAME | _SHOW_PEER | _SHOW_ICONS, 0, 0)
-            size = _HEADER.size + len(body)
-            kernel.send(_HEADER.pack(size, _SOCK_DIAG_BY_FAMILY, _NLM_F_REQUEST | _NLM_F_DUMP, 1, 0) + body)
-            more = True
-            while more:
-                sockets, more = parse(kernel.recv(_BUFFER))
-                found.update((each.inode, each) for each in sockets)
+        return {each.inode: each for each in sockets(sock_diag.ask(request))}
     except OSError as error:
         raise KupError(
             f"The kernel does not tell the unix sockets of this node ({error}); load its module unix_diag."
         ) from error
-    return found
 
 
-def parse(answer):
-    """One datagram of the kernel's answer: list of `UnixSocket`, and whether more datagrams follow.
-
-    :raises OSError: the kernel reports an error.
-    """
-    found = []
-    for kind, body in _messages(answer):
-        if kind == _NLMSG_DONE:
-            return found, False
-        if kind == _NLMSG_ERROR:
-            code = -struct.unpack_from("=i", body)[0] if len(body) >= _NUMBER.size else 0
-            raise OSError(code, f"error {code}")
-        if kind == _SOCK_DIAG_BY_FAMILY and len(body) >= _MESSAGE.size:
-            found.append(_socket(body))
-    return found, True
-
-
-def _messages(data):
-    """Yield (type, body) of each netlink message."""
-    while len(data) >= _HEADER.size:
-        size, kind = _HEADER.unpack_from(data)[:2]
-        if not _HEADER.size <= size <= len(data):
-            return
-        yield kind, data[_HEADER.size : size]
-        data = data[_aligned(size) :]
+def sockets(bodies):
+    """The `UnixSocket` of each body of an answer that is long enough."""
+    return [_socket(body) for body in bodies if len(body) >= _MESSAGE.size]
 
 
 def _socket(body):
@@ -118,11 +80,7 @@ def _attributes(data):
         if not _ATTRIBUTE.size <= size <= len(data):
             return
         yield kind, data[_ATTRIBUTE.size : size]
-        data = data[_aligned(size) :]
-
-
-def _aligned(size):
-    return (size + 3) & ~3
+        data = data[sock_diag.aligned(size) :]
 
 
 def _path(name):

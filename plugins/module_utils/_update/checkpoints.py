@@ -18,13 +18,15 @@ from .._environment import attributes, fork_wiping
 from .._errors import KupError, PassingError
 from .._files import make_directory
 from .._system import sockets as inet_sockets
+from .._system import tcp_states
 from .._system.units import Unit
 from . import disk_requests, freeze_order, network_lock
 from . import record as records
 
 #: Seconds for one dump, or for pending memory. An application that needs longer is too large for its disk.
 PATIENCE = 600
-_ACCEPTING = 0.5  # seconds; an application that serves accepts at once
+# Seconds. An application that serves accepts at once. A round trip is enough for a handshake, and for an answer that fits into the client's window.
+_ACCEPTING, _ARRIVING, _SENDING = 0.5, 0.5, 0.3
 
 
 def create(record, engine, number):
@@ -101,26 +103,66 @@ def start(checkpoints):
         each.before_freeze()
 
 
-def freeze(checkpoints, patience=PATIENCE):
-    """Apply the network lock, then freeze and dump all units at once; returns with complete images. Errors: see `start`.
+def quiet(checkpoints):
+    """Let no new client come in, and give those that are coming in the time to arrive: a handshake is nobody's, and cannot be carried.
+
+    The applications serve on. Whoever comes now tries again after a second, and would have had to wait in any case.
+    """
+    sockets = _sockets(checkpoints)
+    lock = network_lock.newcomers(sockets)
+    if lock:
+        network_lock.apply(lock)
+        _wait(_ARRIVING, lambda: not tcp_states.opening(_ports(sockets)))
+        _await_accepted(sockets)
+
+
+def freeze(checkpoints, patience=PATIENCE, is_last=False):
+    """Apply the network lock, freeze and dump all units at once; returns with complete images. Errors: see `start`.
 
     :param patience: seconds for the dump.
+    :param is_last: the kernel ends after it, and with it what only the kernel has; `quiet` came before.
     """
-    sockets = [socket for each in checkpoints for socket in each.findings.sockets]
+    sockets = _sockets(checkpoints)
     cgroups = [each.unit.cgroup for each in checkpoints if each.findings.lock == connection_lock.NONE]
-    groups = freeze_order.groups(checkpoints)
-    network_lock.apply(network_lock.ruleset(sockets, cgroups))
-    _await_accepted(checkpoints)
+    groups, lock = freeze_order.groups(checkpoints), network_lock.ruleset(sockets, cgroups)
+    if not is_last:
+        network_lock.apply(lock)
+    _await_accepted(sockets)
     freeze_order.hold(groups)
+    stopped = []
+    if is_last:
+        stopped = _await_sent(checkpoints, _ports(sockets))
+        network_lock.apply(lock)
     rings = [each for each in checkpoints if each.has_ring]
     _await_disks(rings)
     for each in checkpoints:
         each.freeze()
     freeze_order.release(groups)
-    freeze_order.let_go(rings)
+    freeze_order.let_go(stopped or rings)
     deadline = time.monotonic() + patience
     for each in checkpoints:
         each.wait_complete(deadline)
+
+
+def _sockets(checkpoints):
+    return [socket for each in checkpoints for socket in each.findings.sockets]
+
+
+def _ports(sockets):
+    """Local ports of TCP servers and connections."""
+    return {each.local[1] for each in sockets if each.protocol.startswith("tcp")}
+
+
+def _await_sent(checkpoints, ports):
+    """Let the last answers of connections that are closed already reach their clients: nobody has such a connection, so it cannot be carried.
+
+    :returns: the checkpoints whose units were stopped for it, so that no further one is closed meanwhile.
+    """
+    if not tcp_states.closing(ports):
+        return []
+    freeze_order.stop(checkpoints)
+    _wait(_SENDING, lambda: not tcp_states.closing(ports))
+    return checkpoints
 
 
 def _await_disks(rings):
@@ -138,11 +180,15 @@ def _await_disks(rings):
         )
 
 
-def _await_accepted(checkpoints):
+def _await_accepted(sockets):
     """Give the applications time to accept the last connections before the network lock: CRIU refuses a listener with a queue."""
-    give_up = time.monotonic() + _ACCEPTING
-    listeners = {found.inode for each in checkpoints for found in each.findings.sockets if found.listening}
-    while inet_sockets.waiting(listeners) and time.monotonic() < give_up:
+    listeners = {found.inode for found in sockets if found.listening}
+    _wait(_ACCEPTING, lambda: not inet_sockets.waiting(listeners))
+
+
+def _wait(seconds, reached):
+    give_up = time.monotonic() + seconds
+    while not reached() and time.monotonic() < give_up:
         time.sleep(0.005)  # the application may need this very processor
 
 

@@ -40,6 +40,16 @@ def ruleset(sockets, cgroups=()):
     return f"table {TABLE}\ndelete table {TABLE}\ntable {TABLE} {{\n{_content(sockets, cgroups)}}}\n"
 
 
+def newcomers(sockets):
+    """Text for ``nft -f`` that drops only the first packet of each new TCP client of ``sockets``; empty if none of them is a server."""
+    ports = _ports(sockets).get("tcp")
+    if not ports:
+        return ""
+    rule = "tcp dport @tcp_ports tcp flags & (syn | ack | rst) == syn drop"
+    content = _set("tcp_ports", "inet_service", ports) + _chain("input", [rule])
+    return f"table {TABLE}\ndelete table {TABLE}\ntable {TABLE} {{\n{content}}}\n"
+
+
 def held_ruleset(sockets):
     """The same for a table that stays for as long as the netlink socket of its loader is open, and no longer."""
     return f"table {HELD} {{\n\tflags owner\n{_content(sockets)}}}\n"

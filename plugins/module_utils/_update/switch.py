@@ -183,9 +183,10 @@ class _Attempt:
         """Freeze and dump all units, and complete the boot plan."""
         self._patience = limits.freeze(self._record, self._checkpoints)
         checkpoints.start(self._checkpoints)
+        checkpoints.quiet(self._checkpoints)
         self._began = time.monotonic()
         timeline.mark("freeze")
-        checkpoints.freeze(self._checkpoints, self._patience)
+        checkpoints.freeze(self._checkpoints, self._patience, is_last=True)
         timeline.mark("dumped")
         self._engine.seal(self._checkpoints)
         trees = checkpoints.trees(self._checkpoints)

@@ -58,6 +58,8 @@ class Node:
         self.takes_time = self.sandboxed = False
         self.lost = set()
         self.rings, self.late = False, []
+        # Answers of the kernel, the last one first.
+        self.opening, self.closing = [], []
         self.jumped_with = None
 
     def note(self, event):
@@ -210,7 +212,10 @@ def node(tmp_path, monkeypatch):
         saved(record)
 
     def nft(argv, stdin=None, check=True):
-        found.note("lock packets" if stdin else "release packets")
+        if stdin and "syn | ack | rst" in stdin:
+            found.note("lock newcomers")
+        else:
+            found.note("lock packets" if stdin else "release packets")
 
     def execute():
         found.note("kexec")
@@ -243,6 +248,8 @@ def node(tmp_path, monkeypatch):
         (checkpoints.travelling, "of", lambda units: frozenset(unit.name for unit in units)),
         (checkpoints.seen, "version", lambda: "4.2.1"),
         (checkpoints.inet_sockets, "of_processes", lambda several: found.sockets * len(several)),
+        (checkpoints.tcp_states, "opening", lambda ports: bool(found.opening) and found.opening.pop()),
+        (checkpoints.tcp_states, "closing", lambda ports: bool(found.closing) and found.closing.pop()),
         (checkpoints.disk_requests, "has_ring", lambda several: found.rings),
         (checkpoints.disk_requests, "wait", lambda: found.note("disks are waited for") or found.late),
         (checkpoints.freeze_order, "stop", lambda several: found.note(f"stop {len(several)}") if several else None),

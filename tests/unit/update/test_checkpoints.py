@@ -237,3 +237,32 @@ def test_a_disk_that_does_not_answer_keeps_no_node_from_its_way_back(node, creat
         each.settings = {**each.settings, "PHASE": phase}
     with pytest.raises(KupError, match="sda has not done") if phase == "checkpointing" else contextlib.nullcontext():
         frozen(node, created)
+
+
+def test_no_new_client_comes_in_while_the_last_ones_arrive(node, record):
+    node.sockets = [listener()]
+    created = checkpoints.create(record, "fake", 3)
+    node.events.clear()
+    node.opening = [False, True, True]
+    checkpoints.quiet(created)
+    assert node.events == ["lock newcomers"]
+    assert node.opening == []
+
+
+def test_units_without_a_server_have_nobody_to_wait_for(node, created):
+    checkpoints.quiet(created)
+    assert node.events == []
+
+
+@pytest.mark.parametrize("is_last", [True, False])
+def test_what_is_closed_and_not_sent_is_sent_before_packets_are_held_for_good(node, created, is_last):
+    node.closing = [False, True, True]
+    checkpoints.start(created)
+    node.events.clear()
+    checkpoints.freeze(created, is_last=is_last)
+    if is_last:
+        assert node.in_order("stop 2", "lock packets", "freeze 3-a", "freeze 3-b", "let go 2")
+    else:
+        # The kernel lives on, and with it what is closed.
+        assert "stop 2" not in node.events
+        assert node.in_order("lock packets", "freeze 3-a")

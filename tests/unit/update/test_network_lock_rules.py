@@ -140,3 +140,32 @@ def test_a_filter_that_tracks_connections_knows_restored_ones():
         check=False,
     )
     assert done.stdout == "an answer\n", done.stderr
+
+
+NEWCOMERS = """
+import socket, subprocess, sys
+subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+listener = socket.create_server(("127.0.0.1", 11211))
+client = socket.create_connection(("127.0.0.1", 11211))
+server = listener.accept()[0]
+subprocess.run(["nft", "-f", sys.argv[1]], check=True)
+client.sendall(b"x")
+print(server.recv(9), flush=True)
+try:
+    socket.create_connection(("127.0.0.1", 11211), 0.5)
+    print("came in")
+except TimeoutError:
+    print("waits")
+"""
+
+
+@needs_nft
+def test_newcomers_wait_and_clients_are_served(tmp_path):
+    (tmp_path / "lock.nft").write_text(network_lock.newcomers(SOCKETS))
+    command_line = ["unshare", "--net", sys.executable, "-c", NEWCOMERS, tmp_path / "lock.nft"]
+    done = subprocess.run(command_line, check=True, capture_output=True, text=True, timeout=30)
+    assert done.stdout.splitlines() == ["b'x'", "waits"]
+
+
+def test_without_a_server_there_are_no_newcomers():
+    assert network_lock.newcomers(SOCKETS[1:]) == ""

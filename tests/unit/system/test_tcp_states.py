@@ -1,0 +1,84 @@
+"""TCP connections that only the kernel has, on the loopback."""
+
+import errno
+import socket
+import time
+
+import pytest
+
+from ansible_collections.kup.fleet.plugins.module_utils._system import tcp_states
+
+OTHER = frozenset({1})
+
+
+@pytest.fixture(params=[("127.0.0.1", socket.AF_INET), ("::1", socket.AF_INET6)], ids=["ipv4", "ipv6"])
+def listener(request):
+    address, family = request.param
+    with socket.socket(family) as made:
+        try:
+            made.bind((address, 0))
+        except OSError:
+            pytest.skip("no IPv6")
+        made.listen(8)
+        yield made
+
+
+def ports(listener):
+    return {listener.getsockname()[1]}
+
+
+def client(listener):
+    made = socket.socket(listener.family)
+    made.connect(listener.getsockname())
+    return made
+
+
+def soon(question, *words):
+    give_up = time.monotonic() + 5
+    while not question(*words) and time.monotonic() < give_up:
+        time.sleep(0.01)
+    return question(*words)
+
+
+def test_a_handshake_that_is_not_over(listener):
+    assert not tcp_states.opening(ports(listener))
+    # It is over when the client sends something.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, 60)
+    with client(listener) as begun:
+        assert soon(tcp_states.opening, ports(listener))
+        assert not tcp_states.opening(OTHER)
+        begun.send(b"x")
+        listener.accept()[0].close()
+        assert not tcp_states.opening(ports(listener))
+
+
+def test_a_closed_connection_that_has_something_to_send(listener):
+    with client(listener) as reader:
+        server = listener.accept()[0]
+        server.setblocking(False)
+        sent = 0
+        try:
+            while True:
+                sent += server.send(bytes(1 << 20))
+        except BlockingIOError:
+            pass
+        # While a process has it, it is carried.
+        assert not tcp_states.closing(ports(listener))
+        server.close()
+        assert soon(tcp_states.closing, ports(listener))
+        assert not tcp_states.closing(OTHER)
+        while sent:
+            sent -= len(reader.recv(1 << 20))
+        give_up = time.monotonic() + 5
+        while tcp_states.closing(ports(listener)) and time.monotonic() < give_up:
+            time.sleep(0.01)
+        assert not tcp_states.closing(ports(listener))
+
+
+def test_a_kernel_that_does_not_tell_has_none(monkeypatch):
+    def ask(request):
+        raise OSError(errno.ENOENT, "no such module")
+
+    monkeypatch.setattr(tcp_states.sock_diag, "ask", ask)
+    assert not tcp_states.opening({80})
+    assert not tcp_states.closing({80})
