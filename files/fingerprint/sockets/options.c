@@ -9,7 +9,8 @@
  *   IPV6_V6ONLY of connections  CRIU leaves 1; it says which peers a listener has, and a connection has its peer
  *   TCP_QUICKACK                changes with every packet
  *   TCP_REPAIR*, TCP_QUEUE_SEQ  CRIU's own tools
- *   TCP_MD5SIG, TCP_AO_*, SO_ATTACH_REUSEPORT_*BPF, SO_ATTACH_FILTER   cannot be read, or CRIU carries them
+ *   TCP_MD5SIG                  preflight refuses it
+ *   TCP_AO_*, SO_ATTACH_REUSEPORT_*BPF, SO_ATTACH_FILTER   cannot be read, or CRIU carries them
  */
 #include "sockets/options.h"
 

@@ -184,6 +184,18 @@ def protocol_on_tcp(descriptor, around):
 
 
 @check
+def signed_tcp(descriptor, around):
+    """A socket has keys by which TCP segments are signed (TCP-MD5, as between routers), which CRIU forgets: its peers would not hear it any more."""
+    del around
+    if descriptor.signed:
+        yield (
+            descriptor.text,
+            "has keys of TCP-MD5, which CRIU forgets",
+            "take the unit out of kup_units; its sessions begin anew",
+        )
+
+
+@check
 def socket_filter(descriptor, around):
     """A socket has a filter that is an eBPF program: CRIU cannot read it."""
     del around
@@ -328,6 +340,7 @@ DESCRIPTOR_CHECKS = (
     socket_family,
     socket_protocol,
     protocol_on_tcp,
+    signed_tcp,
     socket_filter,
     netlink_groups,
     loopback_peer,

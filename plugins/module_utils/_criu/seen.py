@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import re
 import shutil
@@ -16,7 +17,18 @@ import time
 from dataclasses import dataclass, replace
 
 from .._files import each_line, read_lines, read_text
-from .._system import descriptors, memory, memory_paths, mountinfo, private_places, processes, smaps, sysv, unix_sockets
+from .._system import (
+    descriptors,
+    memory,
+    memory_paths,
+    mountinfo,
+    private_places,
+    processes,
+    smaps,
+    sysv,
+    tcp_states,
+    unix_sockets,
+)
 from .._system.sockets import Tables
 from . import command
 from .carried import links
@@ -131,6 +143,7 @@ class Descriptor:
     name where it is on a mount that the unit does not have, ``private``: the next boot has not got it at its path, ``unseen``: it is
     written to, and its path leads elsewhere outside of the unit, ``unreadable``: why it cannot be looked at, ``closed``: why root cannot open
     it on the server that has it, ``alien``: pid of the process that is not carried, of whom it tells, ``deleted``: it has no name;
+    ``signed``: its segments are signed by keys of its own;
     ``semaphore``: it is an eventfd that counts as one; ``watches_once``: an inotify has a watch that ends with its first event.
     """
 
@@ -153,6 +166,7 @@ class Descriptor:
     unreadable: str = ""
     closed: str = ""
     alien: int = 0
+    signed: bool = False
     deleted: Deleted = Deleted()
     semaphore: bool = False
     watches_once: bool = False
@@ -409,7 +423,16 @@ class Descriptors:
         leads = self._leads_to(one, found) if tcp else {}
         # Of thousands of connections nearly all are like this.
         plain = kind is None or (tcp and kind.protocol == socket.IPPROTO_TCP and not kind.on_top and not kind.filtered)
-        return None if plain and not leads else Descriptor(number, target, kind=kind, **leads)
+        signed = tcp and inode in self._signed
+        return (
+            None
+            if plain and not leads and not signed
+            else Descriptor(number, target, kind=kind, signed=signed, **leads)
+        )
+
+    @functools.cached_property
+    def _signed(self):
+        return tcp_states.signed()
 
     def _unix_socket(self, one, copies, number, target, unix):
         if not unix.peer:

@@ -16,6 +16,7 @@ _NLMSG_ERROR, _NLMSG_DONE = 2, 3
 
 HEADER = struct.Struct("=IHHII")  # struct nlmsghdr
 _CODE = struct.Struct("=i")
+_ATTRIBUTE = struct.Struct("=HH")  # struct nlattr
 
 # The kernel fills one page or 32 KiB (net/netlink/af_netlink.c, netlink_dump()).
 _BUFFER = 1 << 16
@@ -54,8 +55,17 @@ def parse(answer):
     return found, True
 
 
-def aligned(size):
-    """The size of a message or attribute with what fills it up."""
+def attributes(data):
+    """Yield (number, value) of each attribute in what follows the fixed part of a body."""
+    while len(data) >= _ATTRIBUTE.size:
+        size, number = _ATTRIBUTE.unpack_from(data)
+        if not _ATTRIBUTE.size <= size <= len(data):
+            return
+        yield number, data[_ATTRIBUTE.size : size]
+        data = data[_aligned(size) :]
+
+
+def _aligned(size):
     return (size + 3) & ~3
 
 
@@ -66,4 +76,4 @@ def _messages(data):
         if not HEADER.size <= size <= len(data):
             return
         yield kind, data[HEADER.size : size]
-        data = data[aligned(size) :]
+        data = data[_aligned(size) :]

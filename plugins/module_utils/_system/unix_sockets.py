@@ -24,7 +24,6 @@ _LISTEN = 10  # include/net/tcp_states.h
 
 _REQUEST = struct.Struct("=BBHIIIII")  # struct unix_diag_req
 _MESSAGE = struct.Struct("=xBBxIII")  # struct unix_diag_msg
-_ATTRIBUTE = struct.Struct("=HH")  # struct nlattr
 _NUMBER = struct.Struct("=I")
 
 
@@ -62,7 +61,7 @@ def sockets(bodies):
 
 def _socket(body):
     kind, state, inode, *_cookie = _MESSAGE.unpack_from(body)
-    attributes = dict(_attributes(body[_MESSAGE.size :]))
+    attributes = dict(sock_diag.attributes(body[_MESSAGE.size :]))
     peer = attributes.get(_ATTRIBUTE_PEER, b"")
     return UnixSocket(
         _path(attributes.get(_ATTRIBUTE_NAME, b"")),
@@ -72,15 +71,6 @@ def _socket(body):
         state == _LISTEN,
         len(attributes.get(_ATTRIBUTE_ICONS, b"")) // _NUMBER.size,
     )
-
-
-def _attributes(data):
-    while len(data) >= _ATTRIBUTE.size:
-        size, kind = _ATTRIBUTE.unpack_from(data)
-        if not _ATTRIBUTE.size <= size <= len(data):
-            return
-        yield kind, data[_ATTRIBUTE.size : size]
-        data = data[sock_diag.aligned(size) :]
 
 
 def _path(name):

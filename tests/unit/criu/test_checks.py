@@ -437,6 +437,15 @@ CASES = [
         Case(descriptor("/data/x", unseen=True), descriptor("/data/x"), "descriptor 5 (/data/x)", "the same outside"),
     ),
     (
+        "signed-tcp",
+        Case(
+            descriptor("socket:[7]", signed=True),
+            descriptor("socket:[7]"),
+            "descriptor 5 (socket:[7])",
+            "has keys of TCP-MD5",
+        ),
+    ),
+    (
         "file-of-process",
         Case(
             descriptor("/proc/812/stat", alien=812),

@@ -1,7 +1,9 @@
 """TCP connections that only the kernel has, on the loopback."""
 
 import errno
+import os
 import socket
+import struct
 import time
 
 import pytest
@@ -82,3 +84,18 @@ def test_a_kernel_that_does_not_tell_has_none(monkeypatch):
     monkeypatch.setattr(tcp_states.sock_diag, "ask", ask)
     assert not tcp_states.opening({80})
     assert not tcp_states.closing({80})
+
+
+def test_sockets_whose_segments_are_signed(listener):
+    assert os.fstat(listener.fileno()).st_ino not in tcp_states.signed()
+    if os.getuid() or listener.family != socket.AF_INET:
+        pytest.skip("needs root, and an address of IPv4 for the key")
+    # struct tcp_md5sig: the peer's address, and a key of six bytes.
+    key = struct.pack("=H2x4s120x", socket.AF_INET, socket.inet_aton("127.0.0.1")) + struct.pack(
+        "=BBHi80s", 0, 0, 6, 0, b"secret"
+    )
+    try:
+        listener.setsockopt(socket.IPPROTO_TCP, 14, key)
+    except OSError:
+        pytest.skip("this kernel has no TCP-MD5")
+    assert os.fstat(listener.fileno()).st_ino in tcp_states.signed()
