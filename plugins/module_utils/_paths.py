@@ -6,8 +6,26 @@
 
 from __future__ import annotations
 
-# Written by an update, removed by its end (but for the record and, until the next update, the preserved kernel).
-STATE = "/var/lib/kup"
+import os
+
+# Where the state lies that an update writes, and its end removes (but for the record and, until the next update, the preserved kernel).
+# The next boot reads it before it mounts anything, so it lies off /var where that is a file system of its own.
+ON_VAR = "/var/lib/kup"
+OFF_VAR = "/usr/local/var/kup"
+
+
+def _state():
+    # Once chosen, a place counts: the record is there, and files/node/lib/record.sh looks only for the directory.
+    return OFF_VAR if os.path.isdir(OFF_VAR) or not _is_of_root(ON_VAR) else ON_VAR
+
+
+def _is_of_root(path):
+    while not os.path.exists(path):
+        path = os.path.dirname(path)
+    return os.stat(path).st_dev == os.stat("/").st_dev
+
+
+STATE = _state()
 RECORD = STATE + "/record"
 RECORD_COPY = RECORD + ".copy"
 TIMELINE = STATE + "/timeline"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ansible_collections.kup.fleet.plugins.module_utils._paths import RECORD, RECORD_COPY, RUN
+from ansible_collections.kup.fleet.plugins.module_utils._paths import OFF_VAR, ON_VAR, RUN
 from ansible_collections.kup.fleet.plugins.module_utils._update import record as records
 from ansible_collections.kup.fleet.plugins.module_utils._update import unit_names
 from ansible_collections.kup.fleet.plugins.module_utils._update.record import Record
@@ -22,7 +22,7 @@ COMMAND = (
     rf'"$(systemctl show --property=SubState --value {" ".join(unit_names.ALL)} | grep -c -e ^start -e ^running -e ^stop -e ^final)"; '
     # Pending pages (`pending_memory`), as the page daemon reports them.
     rf'set -- {RUN}/*.pending; [ ! -e "$1" ] || systemctl show --property=StatusText "kup-paged-*"; '
-    rf"cat {RECORD} {RECORD_COPY} 2>/dev/null || true"
+    rf"cd {OFF_VAR} 2>/dev/null || cd {ON_VAR} 2>/dev/null && cat record record.copy 2>/dev/null || true"
 )
 
 _HEAD = re.compile(r"\A\s*boot ([0-9a-f-]{36})\nkernel (\S+)\nrestored (yes|no)\nbusy (\d+)\n((?:StatusText=.*\n|\n)*)")

@@ -22,7 +22,7 @@ MEMORY = 1536
 PATIENCE = 900
 AT_REST = (
     "systemctl is-active kup-switch kup-restore-done kup-restore-failed; systemctl is-system-running; "
-    "grep -h -s ^PHASE= /var/lib/kup/record || echo PHASE=; echo end"
+    "grep -h -s ^PHASE= /usr/local/var/kup/record /var/lib/kup/record || echo PHASE=; echo end"
 )
 # On probation a node waits for its commit, or goes back.
 UNDER_WAY = ("checkpointing", "switching", "probation", "returning")
@@ -94,7 +94,7 @@ class Node:
         place.mkdir(parents=True, exist_ok=True)
         commands = {
             "journal": "journalctl --no-pager --output=short-precise --since=-40min",
-            "state": "grep -s '' /var/lib/kup/record /var/lib/kup/timeline; ls -lR /var/lib/kup /run/kup",
+            "state": "cd /usr/local/var/kup || cd /var/lib/kup; grep -s '' record timeline; ls -lR . /run/kup",
             "restore": "tail -n 200 /var/lib/kup/images/*/*/restore.log",
         }
         for name, command in commands.items():

@@ -16,7 +16,7 @@ UNIT, OTHER = "a.service", "b.service"
 
 # Paths of the machine that the scripts name from the root; the fake node has its own.
 _ABSOLUTE = re.compile(
-    r"(?<![\w.}$-])/(?=(?:proc|sys|run|dev/kup_ppp|dev/kmsg|var/lib/kup|usr/local/lib/kup|usr/lib/systemd)\b)"
+    r"(?<![\w.}$-])/(?=(?:proc|sys|run|dev/kup_ppp|dev/kmsg|var/lib/kup|usr/local/(?:lib|var)/kup|usr/lib/systemd)\b)"
 )
 # Commands that would change the machine, take time, or need what it lacks.
 _COMMANDS = (

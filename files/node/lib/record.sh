@@ -4,7 +4,9 @@
 # Nothing in this folder starts Python: an interpreter takes longer to start than all of these scripts together.
 
 # shellcheck disable=SC2034  # used by the scripts that source this
-state=/var/lib/kup
+state=/usr/local/var/kup
+# Only a node whose /var is a file system of its own has it (plugins/module_utils/_paths.py).
+[ -d $state ] || state=/var/lib/kup
 run=/run/kup
 lib=/usr/local/lib/kup
 

@@ -10,6 +10,7 @@ Description=Number services like those of a larger machine
 DefaultDependencies=no
 Before=sysinit.target
 ConditionPathExists=!/var/lib/kup/boot
+ConditionPathExists=!/usr/local/var/kup/boot
 
 [Service]
 Type=oneshot

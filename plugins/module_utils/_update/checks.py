@@ -103,7 +103,7 @@ def state_mount(node):
     if not node.state_early:
         yield (
             node.state,
-            "is not on the root file system, where the next boot looks for it before any other is mounted",
+            "is neither on the root file system nor on that of /usr, and the next boot needs it before any other is mounted",
             "put it there",
         )
 

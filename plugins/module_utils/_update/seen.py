@@ -48,15 +48,16 @@ def node(selector, wanted, images, images_bytes, phase):
     :param images_bytes: what the engine writes, about.
     """
     together = filesystems.of(images) == filesystems.of(STATE)
+    early = {_device("/"), _device("/usr")}
     return Node(
         selector=selector,
         wanted=wanted,
         installed=kernels.installed(),
         probation=phase == "probation",
         runtime=RUNTIME,
-        runtime_early=_device(RUNTIME) in {_device("/"), _device("/usr")},
+        runtime_early=_device(RUNTIME) in early,
         state=STATE,
-        state_early=_device(STATE) == _device("/"),
+        state_early=_device(STATE) in early,
         state_free=_free(STATE),
         images=images,
         images_lost=filesystems.why_lost(images),

@@ -17,7 +17,8 @@ from service import ask
 
 SYSTEM = pathlib.Path("/etc/systemd/system")
 NOTES = pathlib.Path("/var/lib/kup-cases")
-RECORD = pathlib.Path("/var/lib/kup/record")
+# The first is there if /var is a file system of its own.
+RECORDS = [pathlib.Path(place, "record") for place in ("/usr/local/var/kup", "/var/lib/kup")]
 # Seconds for a program to begin, and to answer after an update: memory may be on its way.
 BEGIN, ANSWER = 60, 60
 
@@ -93,7 +94,8 @@ def judge(case, until):
 
 
 def record():
-    text = RECORD.read_text(encoding="utf-8", errors="replace") if RECORD.exists() else ""
+    there = [path for path in RECORDS if path.exists()]
+    text = there[0].read_text(encoding="utf-8", errors="replace") if there else ""
     # The early boot writes quotes also where the library does without.
     fields = {
         key: " ".join(shlex.split(value)) for key, _sign, value in (line.partition("=") for line in text.splitlines())

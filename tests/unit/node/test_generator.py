@@ -80,3 +80,15 @@ def test_with_nothing_to_do_it_starts_one_process(node, tmp_path):
     made.fake("sha256sum", "/usr/bin/sha256sum")
     made.run("boot/generator", "normal", str(tmp_path / "early"), "late")
     assert made.calls == ["sha256sum"]
+
+
+def test_the_state_may_lie_off_var(node):
+    made = node()
+    (made.root / "usr/local/var").mkdir(parents=True)
+    (made.root / "var/lib/kup").rename(made.root / "usr/local/var/kup")
+    for folder in ("pages", "restore", "probation"):
+        made.write(f"usr/local/var/kup/boot/1/{folder}/{folder}")
+    early = made.root / "early"
+    early.mkdir()
+    made.run("boot/generator", "normal", str(early), "late")
+    assert {path.name for path in early.iterdir()} == {"pages", "restore", "probation"}

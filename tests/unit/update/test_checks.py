@@ -77,7 +77,7 @@ CASES = [
         ),
     ),
     ("runtime-mount", Case(node(runtime_early=False), node(), "/usr/local/lib/kup", "put /usr/local there")),
-    ("state-mount", Case(node(state_early=False), node(), "/var/lib/kup", "is not on the root file system")),
+    ("state-mount", Case(node(state_early=False), node(), "/var/lib/kup", "is neither on the root file system")),
     (
         "state-room",
         Case(node(state_free=200 * MIB - 1), node(), "/var/lib/kup", "199 MiB free, expected at least 200 MiB"),
