@@ -22,6 +22,7 @@
 #include "same_files.h"
 #include "groups.h"
 #include "session.h"
+#include "track.h"
 
 static const char usage[] = "usage: environment apply [--only KIND]... [--run DIR] [--root DIR | --view DIR] PLAN...\n"
 			    "  Carries out the steps of each plan, whose files' contents are in the folder contents beside it.\n"
@@ -45,6 +46,8 @@ static const char usage[] = "usage: environment apply [--only KIND]... [--run DI
 			    "       environment hold FILE GROUP...\n"
 			    "  Leaves a process in the namespaces that it is started in, in the first control group that there is, and\n"
 			    "  writes its id to FILE.\n"
+			    "       environment track LIST\n"
+			    "  Sends each netlink message of the list to the kernel's connection tracking.\n"
 			    "       environment in-session ID COMMAND [WORD]...\n"
 			    "  Runs the command as the leader of a session and process group with this id, and ends with its exit code.\n"
 			    "       environment without-groups COMMAND [WORD]...\n"
@@ -180,6 +183,8 @@ static int run_verb(int argc, char **argv)
 		return note_files(argc - 2, argv + 2) ? EXIT_FAILED : EXIT_OK;
 	if (argc > 2 && !strcmp(verb, "same-files"))
 		return run_same_files(argc - 1, argv + 1);
+	if (argc == 3 && !strcmp(verb, "track"))
+		return track(argv[2]) ? EXIT_FAILED : EXIT_OK;
 	if (!strcmp(verb, "clock"))
 		return run_clock(argc - 2, argv + 2);
 	return argc > 3 && !strcmp(verb, "hold") ? (int)(hold(argv[2], argv + 3) ? NODE_LACKS : ALL_DONE) : EXIT_USAGE;

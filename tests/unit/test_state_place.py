@@ -4,6 +4,7 @@ import os
 from types import SimpleNamespace
 
 import pytest
+
 from ansible_collections.kup.fleet.plugins.module_utils import _paths
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import socket
 import struct
 
-from . import sock_diag
+from . import netlink, sock_diag
 
 # include/net/tcp_states.h
 _ESTABLISHED, _SYN_RECV, _FIN_WAIT1, _LAST_ACK, _LISTEN, _CLOSING = 1, 3, 4, 9, 10, 11
@@ -47,7 +47,7 @@ def signed():
     return {
         inode
         for _port, _unsent, inode, more in _rows(_LASTING, _WITH_INFO)
-        if any(number == _MD5SIG for number, _value in sock_diag.attributes(more))
+        if any(number == _MD5SIG for number, _value in netlink.attributes(more))
     }
 
 

@@ -14,7 +14,7 @@ import struct
 from dataclasses import dataclass
 
 from .._errors import KupError
-from . import sock_diag
+from . import netlink, sock_diag
 
 # include/uapi/linux/unix_diag.h
 _SHOW_NAME, _SHOW_PEER, _SHOW_ICONS = 0x1, 0x4, 0x8
@@ -61,7 +61,7 @@ def sockets(bodies):
 
 def _socket(body):
     kind, state, inode, *_cookie = _MESSAGE.unpack_from(body)
-    attributes = dict(sock_diag.attributes(body[_MESSAGE.size :]))
+    attributes = dict(netlink.attributes(body[_MESSAGE.size :]))
     peer = attributes.get(_ATTRIBUTE_PEER, b"")
     return UnixSocket(
         _path(attributes.get(_ATTRIBUTE_NAME, b"")),

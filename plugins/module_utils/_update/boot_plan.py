@@ -37,6 +37,7 @@
     boot/N/profiles/  AppArmor profiles of units, named UNIT.NUMBER, as the kernel was given them
     boot/N/filter/    the node's packet filter, a file for each tool (`_environment.packet_filter`)
     boot/N/packets.nft    nft's part of that and the network lock, in one transaction
+    boot/N/tracked    what connection tracking has noted of the connections, as netlink messages (`_environment.tracked`)
     boot/N/links      cards of the saved connections: hardware address, name, device if that is needed to tell it from another, modules
     boot/N/addresses  their addresses and routes, for ``ip -batch``
     boot/N/devices    names of interfaces that sockets are bound to: they must be there before the restore
@@ -65,6 +66,7 @@ from .._environment import (
     security_profiles,
     stopped,
     sysctls,
+    tracked,
 )
 from .._environment import checks as environment_checks
 from .._environment.plan import Plans
@@ -108,6 +110,8 @@ class Plan:
         self._run_files = run_files.RunFiles([checkpoint.unit for checkpoint in checkpoints])
         sockets = [socket for checkpoint in checkpoints for socket in checkpoint.findings.sockets]
         self._reach.look(sockets)
+        self._tracked = tracked.Tracked()
+        self._tracked.look(sockets)
         self._interfaces = self._reach.interfaces()
         network_is_ours = self._put_links()
         self._put_profiles(checkpoints)
@@ -126,6 +130,10 @@ class Plan:
         self._put("network-lock.nft", network_lock.ruleset(sockets))
         self._put("lock-owner/table.nft", network_lock.held_ruleset(sockets))
         self._put("routes", self._reach.queries(sockets))
+        self._tracked.look(sockets)
+        noted = self._tracked.messages(sockets)
+        if noted:
+            self._put("tracked", noted)
         if self._reach.missing(sockets):
             self._put("nonlocal-bind", read_text(_NONLOCAL_BIND, "0") + "\n")
         self._run_files.put_plan(self._plans, self.directory)

@@ -24,7 +24,7 @@ STATE = pathlib.Path("/var/lib/case-own-var/state")
 
 
 def program():
-    log = STATE.open("a+", encoding="ascii")  # noqa: SIM115
+    log = STATE.open("a+", encoding="ascii")
     pathlib.Path("/tmp/state").write_text("kept")
 
     def observe():

@@ -329,3 +329,21 @@ def test_huge_pages_that_stay_allowed_are_noted(node):
     setting.mkdir()
     made.run("boot/early")
     assert "-: huge pages could not be forbidden (optional)\n" in made.read("run/kup/environment.log")
+
+
+def test_connection_tracking_is_told_of_connections_behind_the_filter_and_before_the_network(node):
+    made = early(node)
+    made.write_plan("tracked", "messages")
+    made.run("boot/early")
+    calls = [line.split()[0] for line in made.calls]
+    assert calls == ["nft", "environment", "ip"]
+    assert made.called("environment") == [f"environment track {made.plan}/tracked"]
+
+
+def test_a_kernel_that_takes_no_connections_restores_all_the_same(node):
+    made = early(node)
+    made.write_plan("tracked", "messages")
+    made.fake("usr/local/lib/kup/environment", "echo 'connection tracking has not taken 1 of 1' >&2; exit 1")
+    made.run("boot/early")
+    assert made.marked("early-done")
+    assert "has not taken 1 of 1 (optional)" in made.read("run/kup/environment.log")

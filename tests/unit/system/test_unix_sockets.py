@@ -9,7 +9,7 @@ import hostile
 import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
-from ansible_collections.kup.fleet.plugins.module_utils._system import sock_diag, unix_sockets
+from ansible_collections.kup.fleet.plugins.module_utils._system import netlink, sock_diag, unix_sockets
 
 
 def inode(of):
@@ -75,7 +75,7 @@ def test_more_sockets_than_one_answer_holds():
 def test_no_answer_of_the_kernel_breaks_the_parser():
     chance = random.Random(7)
     body = unix_sockets._MESSAGE.pack(1, 7, 42, 0, 0) + struct.pack("=HH", 9, 0) + b"\0a b\n\0\0\0"
-    right = sock_diag.HEADER.pack(16 + len(body), 20, 0, 1, 0) + body
+    right = netlink.message(sock_diag.SOCK_DIAG_BY_FAMILY, 0, body)
     assert unix_sockets.sockets(sock_diag.parse(right)[0]) == [unix_sockets.UnixSocket("@a b\n", 42)]
     for _number in range(20000):
         broken = bytearray(right[: chance.randint(0, len(right))])
@@ -90,7 +90,7 @@ def test_no_answer_of_the_kernel_breaks_the_parser():
 
 
 def test_an_error_of_the_kernel_is_told(monkeypatch):
-    error = sock_diag.HEADER.pack(20, 2, 0, 1, 0) + struct.pack("=i", -2)
+    error = netlink.message(netlink.ERROR, 0, struct.pack("=i", -2))
     with pytest.raises(OSError, match="2"):
         sock_diag.parse(error)
     monkeypatch.setattr(sock_diag, "SOCK_DIAG_BY_FAMILY", 99)
