@@ -128,6 +128,8 @@ class Checkpoint(abc.ABC):
         self.attributes = None
         #: What `_environment.fork_wiping.look` has seen then; None: CRIU puts it back.
         self.wiped = None
+        #: System calls that its threads were in right before the freeze (`_environment.interrupted.note`).
+        self.calls = {}
         #: Whether requests of libaio may be under way (`_update.disk_requests`).
         self.has_ring = False
         #: Whether TCP connections live on after the restore; otherwise the restore closes them.

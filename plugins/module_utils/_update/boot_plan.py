@@ -56,6 +56,7 @@ from .._environment import (
     attributes,
     clock,
     fork_wiping,
+    interrupted,
     ipc,
     mount_points,
     mounts,
@@ -154,6 +155,7 @@ class Plan:
             self._put(name, text)
         for each in checkpoints:
             name = each.unit.name
+            interrupted.begin_anew(trees[name], each.directory, each.calls)
             self._put(
                 f"tasks-{name}", "".join(f"{line}\n" for line in stopped.lines(trees[name], each.directory, ancestors))
             )

@@ -14,7 +14,7 @@ from .._blocker import Blocked
 from .._criu import carried as travelling
 from .._criu import connection_lock, examination, seen
 from .._engines import registry
-from .._environment import attributes, fork_wiping
+from .._environment import attributes, fork_wiping, interrupted
 from .._errors import KupError, PassingError
 from .._files import make_directory
 from .._system import sockets as inet_sockets
@@ -101,6 +101,7 @@ def start(checkpoints):
         each.wait_ready(deadline)
     for each in checkpoints:
         each.before_freeze()
+        each.calls = interrupted.note(each.unit.processes)
 
 
 def quiet(checkpoints):

@@ -1,9 +1,9 @@
 """A server that a rule of the packet filter gives the connections to another port, and that sends without being asked"""
 
 UNITS = ("redirected.service",)
-PORTS = (8099,)
+# The filter of the node lets in what is redirected already.
+PORTS = (8099, 8098)
 PACKAGES = ("python3",)
-_OWN = 8098
 FILES = {
     "/usr/local/lib/redirected.py": f"""
 import socketserver
@@ -26,16 +26,17 @@ class Server(socketserver.ThreadingTCPServer):
     daemon_threads = True
 
 
-Server(('', {_OWN}), Stream).serve_forever()
+Server(('', {PORTS[1]}), Stream).serve_forever()
 """,
     "/etc/systemd/system/redirected.service": (
         "[Service]\nUser=daemon\nExecStart=/usr/bin/python3 /usr/local/lib/redirected.py\n[Install]\nWantedBy=multi-user.target\n"
     ),
 }
-SETUP = f"""
+# Behind the start of nftables.service, which flushes the rules.
+AFTER = f"""
 nft add table ip redirected
 nft add chain ip redirected before '{{ type nat hook prerouting priority dstnat; }}'
-nft add rule ip redirected before tcp dport {PORTS[0]} redirect to :{_OWN}
+nft add rule ip redirected before tcp dport {PORTS[0]} redirect to :{PORTS[1]}
 """
 _LINE = len(b"answered\n")
 

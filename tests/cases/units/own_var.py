@@ -1,4 +1,4 @@
-"""/var is a file system of its own, as guides to a hardened server ask for it, with a directory and a private /tmp of the unit"""
+"""A /var that is a file system of its own, as guides to hardened servers ask for"""
 
 import os
 import pathlib

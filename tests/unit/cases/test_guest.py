@@ -54,7 +54,7 @@ def test_a_program_that_nobody_reaches_does_not_answer(judged, monkeypatch):
 
 
 def test_the_record_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(node, "RECORD", tmp_path / "record")
+    monkeypatch.setattr(node, "RECORDS", [tmp_path / "nowhere", tmp_path / "record"])
     assert node.record() == {"phase": "", "reason": "", "fresh": []}
     (tmp_path / "record").write_bytes(b"PHASE='failed'\nREASON='a=b \xe9'\nFRESH_UNITS='a.service b.service'\n")
     assert node.record() == {"phase": "failed", "reason": "a=b \ufffd", "fresh": ["a.service", "b.service"]}

@@ -1,28 +1,12 @@
 """CRIU's image of a thread: the death signal is found and cleared, and broken bytes are refused."""
 
-import struct
 import types
 
 import pytest
+from fakeimage import core, field
 
 from ansible_collections.kup.fleet.plugins.module_utils._environment import attributes, core_image, stopped
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
-
-MAGICS = struct.pack("<II", 0x54564319, 0x55053847)
-
-
-def varint(value):
-    text = b""
-    while value > 0x7F:
-        text, value = text + bytes([value & 0x7F | 0x80]), value >> 7
-    return text + bytes([value])
-
-
-def field(number, value):
-    """A field of a message: a number, or bytes."""
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    return varint(number << 3 | 2) + varint(len(value)) + value
 
 
 def image(signal=None, comm=b"sig\x40\x0f", state=1):
@@ -30,14 +14,8 @@ def image(signal=None, comm=b"sig\x40\x0f", state=1):
     thread = field(1, 0) + field(2, 24) + field(5, 0) + field(6, 1 << 40) + field(7, field(1, 1) + field(2, 2))
     thread += b"" if signal is None else field(8, signal)
     thread += field(13, comm) + b"\x71" + b"\xff" * 8  # blk_sigset_extended is no such type, but may be one
-    message = (
-        field(1, 1)
-        + field(2, field(1, 1 << 50))
-        + field(3, field(1, state) + field(8, 15))
-        + field(4, b"\x08\x01")
-        + field(5, thread)
-    )
-    return MAGICS + struct.pack("<I", len(message)) + message
+    task = field(1, state) + field(8, 15)
+    return core(field(1, 1), field(2, field(1, 1 << 50)), field(3, task), field(4, b"\x08\x01"), field(5, thread))
 
 
 def test_a_death_signal_is_found_where_it_is():
@@ -90,7 +68,7 @@ def test_a_cut_image_is_refused(cut):
 )
 def test_a_broken_message_is_refused(message):
     with pytest.raises(KupError, match="not as CRIU writes it"):
-        core_image.CoreImage(MAGICS + struct.pack("<I", len(message)) + message)
+        core_image.CoreImage(core(message))
 
 
 def test_another_image_is_refused():

@@ -250,6 +250,7 @@ def node(tmp_path, monkeypatch):
         (checkpoints.inet_sockets, "of_processes", lambda several: found.sockets * len(several)),
         (checkpoints.tcp_states, "opening", lambda ports: bool(found.opening) and found.opening.pop()),
         (checkpoints.tcp_states, "closing", lambda ports: bool(found.closing) and found.closing.pop()),
+        (checkpoints.interrupted, "note", lambda several: {}),
         (checkpoints.disk_requests, "has_ring", lambda several: found.rings),
         (checkpoints.disk_requests, "wait", lambda: found.note("disks are waited for") or found.late),
         (checkpoints.freeze_order, "stop", lambda several: found.note(f"stop {len(several)}") if several else None),

@@ -151,10 +151,14 @@ def test_files_and_attributes_of_all_trees(monkeypatch, tmp_path):
     monkeypatch.setattr(
         boot_plan.stopped, "lines", lambda tree, images, parents: [f"{one.pid} {images} {parents}" for one in tree]
     )
+    anew = []
+    monkeypatch.setattr(boot_plan.interrupted, "begin_anew", lambda *words: anew.append(words))
     findings = examination.Findings(forgets="names")
     plan.note_trees(
         [
-            types.SimpleNamespace(unit=unit, attributes=5, directory="/images", findings=findings, wiped=6)
+            types.SimpleNamespace(
+                unit=unit, attributes=5, directory="/images", findings=findings, wiped=6, calls="calls"
+            )
             for unit in units
         ]
     )
@@ -162,6 +166,7 @@ def test_files_and_attributes_of_all_trees(monkeypatch, tmp_path):
     assert commands == [["/usr/local/lib/kup/environment", "note-files", str(tmp_path), *words]]
     assert files(tmp_path) == {"attributes-a.service", "ipc-b.service", "tasks-a.service", "tasks-b.service"}
     assert (tmp_path / "tasks-a.service").read_text() == "4 /images parents\n7 /images parents\n"
+    assert [(len(tree), *words) for tree, *words in anew] == [(2, "/images", "calls"), (0, "/images", "calls")]
     assert (tmp_path / "ipc-b.service").read_bytes() == b"objects\n"
     assert (tmp_path / "attributes-a.service").read_text() == "4 /images 5 names\n2 6\n"
 
