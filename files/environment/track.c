@@ -31,7 +31,7 @@ static int send_one(int kernel, const struct nlmsghdr *message)
 	ssize_t length = recv(kernel, &answer, sizeof(answer), 0);
 
 	if (length < (ssize_t)NLMSG_LENGTH(sizeof(told)) || answer.header.nlmsg_type != NLMSG_ERROR)
-		return length < 0 ? errno : EPROTO;
+		return length >= 0 ? EPROTO : errno == EAGAIN ? ETIMEDOUT : errno;
 	memcpy(&told, NLMSG_DATA(&answer.header), sizeof(told));
 	return told.error == -EEXIST ? 0 : -told.error;
 }
@@ -54,13 +54,12 @@ static int send_all(int kernel, const char *bytes, size_t size)
 			error = failed;
 			refused++;
 		}
-		/* It does not answer. */
-		if (failed == EAGAIN)
+		if (failed == ETIMEDOUT)
 			break;
 		sent++;
 		at += whole;
 	}
-	if (at != size && error != EAGAIN)
+	if (at != size && error != ETIMEDOUT)
 		return fail("the list of connections is broken behind %zu of them", sent);
 	errno = error;
 	return refused ? fail_errno("connection tracking has not taken %zu of %zu connections", refused, sent) : 0;

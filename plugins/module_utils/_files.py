@@ -21,8 +21,12 @@ def sync_directory(path):
 
 
 def make_directory(path):
-    """Create ``path`` with its parents, for root only (0700): what lies there holds other people's memory."""
-    os.makedirs(path, mode=0o700, exist_ok=True)
+    """Create ``path`` with its parents, for root only (0700): what lies there holds other people's memory. The parents are for all."""
+    mask = os.umask(0o022)
+    try:
+        os.makedirs(path, mode=0o700, exist_ok=True)
+    finally:
+        os.umask(mask)
     os.chmod(path, 0o700)
 
 

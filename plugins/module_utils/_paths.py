@@ -15,8 +15,11 @@ OFF_VAR = "/usr/local/var/kup"
 
 
 def _state():
-    # Once chosen, a place counts: the record is there, and files/node/lib/record.sh looks only for the directory.
-    return OFF_VAR if os.path.isdir(OFF_VAR) or not _is_of_root(ON_VAR) else ON_VAR
+    # Once there is a record, its place counts: files/node/lib/record.sh looks only for the directory. Preflight refuses one that the next boot would
+    # not find, because /var has become a file system of its own since.
+    if os.path.isdir(OFF_VAR):
+        return OFF_VAR
+    return ON_VAR if _is_of_root(ON_VAR) or os.path.exists(f"{ON_VAR}/record") else OFF_VAR
 
 
 def _is_of_root(path):

@@ -15,6 +15,7 @@ from ansible_collections.kup.fleet.plugins.module_utils import _paths
         (["/var", "/var/lib/kup"], {}, _paths.ON_VAR),
         (["/var"], {"/var": 2}, _paths.OFF_VAR),
         (["/var", "/var/lib"], {"/var/lib": 2}, _paths.OFF_VAR),
+        (["/var", f"{_paths.ON_VAR}/record"], {"/var": 2}, _paths.ON_VAR),
         # Once there, it counts: the record is in it.
         (["/var", _paths.OFF_VAR], {}, _paths.OFF_VAR),
     ],

@@ -34,6 +34,9 @@ def needed_modules():
 
 def _plain_root():
     """(device, file system, path in sysfs) of a root on a partition of a plain disk, else None."""
+    # Only an initramfs mounts a /usr of its own before the first program is started.
+    if _has_own_usr():
+        return None
     # A subvolume of btrfs is no part of the device's name.
     source = run(["findmnt", "--noheadings", "--nofsroot", "--output", "SOURCE,FSTYPE", "/"]).stdout.split()
     if len(source) != 2 or not source[0].startswith("/dev/"):
@@ -43,6 +46,10 @@ def _plain_root():
     if "/virtual/" in device or not os.path.exists(f"{device}/partition") or _has_others(os.path.basename(device)):
         return None
     return source[0], source[1], device
+
+
+def _has_own_usr():
+    return os.stat("/usr").st_dev != os.stat("/").st_dev
 
 
 def _has_others(name):

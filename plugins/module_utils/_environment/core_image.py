@@ -26,7 +26,7 @@ _THREAD_INFO = 2
 _STOPPED = 3  # criu/include/pid.h: TASK_STOPPED
 # images/core-x86.proto: thread_info_x86.gpregs, user_x86_regs_entry.
 _REGISTERS = 2
-_NAMES = {11: "ax", 16: "orig_ax", 17: "ip", 20: "sp", 28: "mode"}
+_NAMES = {8: "r10", 11: "ax", 13: "dx", 14: "si", 15: "di", 16: "orig_ax", 17: "ip", 20: "sp", 28: "mode"}
 
 
 @dataclass(frozen=True)

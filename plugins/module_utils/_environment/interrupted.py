@@ -5,8 +5,8 @@
 """System calls that a freeze interrupts and the kernel would go on with: poll(2), nanosleep(2), clock_nanosleep(2), futex(2) with a time limit.
 
 How far such a call has come is only in the kernel. CRIU has it fail in the restored thread (EINTR), which no kernel does where no handler of a
-signal has run, and which many programs take for an error. So the thread's image is changed, and the call begins anew, with its whole time
-limit if that is relative.
+signal has run, and which many programs take for an error. So the thread's image is changed, and the call begins anew. A sleep has the rest of its
+time where the program wanted to be told the rest: the kernel has written it there. Another time limit that is relative begins anew as well.
 
 Which call it was is in the image, unless another freeze had interrupted it before: then it is restart_syscall(2), and where in the kernel the
 thread waits tells which one goes on. That is looked up before the freeze, because a frozen thread waits for the thaw.
@@ -116,7 +116,8 @@ def _begin_anew(path, noted):
         number = _number(registers, noted)
         if number is None or image.has_signals:
             return
-        for name, value in (("ax", number), ("ip", registers["ip"].value - _LENGTH)):
+        changes = {"ax": number, "ip": registers["ip"].value - _LENGTH, **_rest(number, registers)}
+        for name, value in changes.items():
             stream.seek(registers[name].place)
             stream.write(_varint(value, registers[name].size))
 
@@ -129,6 +130,17 @@ def _number(registers, noted):
     if number == _RESTART and noted and (noted.stack, noted.place) == (registers["sp"].value, registers["ip"].value):
         number = noted.number
     return number if number in _AGAIN else None
+
+
+def _rest(number, registers):
+    """The argument that makes a sleep last for the rest of its time: dict with one register and its value, or none."""
+    if number == _NANOSLEEP:
+        wanted, rest = "di", registers["si"].value
+    elif number == _CLOCK_NANOSLEEP and not registers["si"].value:  # to a moment, or for a time
+        wanted, rest = "dx", registers["r10"].value
+    else:
+        return {}
+    return {wanted: rest} if rest and rest >> 7 * registers[wanted].size == 0 else {}
 
 
 def _varint(value, size):

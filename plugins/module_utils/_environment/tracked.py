@@ -16,7 +16,8 @@ _NUMBER, _LOOSE = f"{_FILTER}/nf_conntrack_count", f"{_FILTER}/nf_conntrack_tcp_
 
 
 class Tracked:
-    """What is noted of the units' connections. A connection is asked for once: what counts does not change in its life."""
+    """What is noted of the units' connections. Most are asked for while the applications serve: a mark that comes later, and a helper (FTP), are
+    not carried."""
 
     def __init__(self):
         self._asked = {}
@@ -28,14 +29,17 @@ class Tracked:
         """
         if not os.path.exists(_NUMBER):  # no rule of this node needs it
             return
-        new = [socket for socket in sockets if socket.connected and _key(socket) not in self._asked]
-        self._asked.update((_key(socket), b"") for socket in new)
+        # Several processes may have the same one.
+        new = {_key(each): each for each in sockets if each.connected and _key(each) not in self._asked}
+        self._asked.update(dict.fromkeys(new, b""))
         is_strict = read_text(_LOOSE, "1").strip() == "0"
-        self._asked.update((_key(socket), message) for socket, message in conntrack.noted(new, is_strict))
+        self._asked.update((_key(each), message) for each, message in conntrack.noted(new.values(), is_strict))
 
     def messages(self, sockets):
         """What `environment track` sends to the kernel, bytes: all that is noted of these."""
-        return b"".join(self._asked.get(_key(socket), b"") for socket in sockets)
+        if not any(self._asked.values()):
+            return b""
+        return b"".join(self._asked.get(key, b"") for key in dict.fromkeys(map(_key, sockets)))
 
 
 def _key(socket):

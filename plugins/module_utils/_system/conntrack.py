@@ -31,8 +31,14 @@ _FAMILIES = {socket.AF_INET: ((1, 2), (1, 2)), socket.AF_INET6: ((3, 4), (4, 5))
 # nf_conntrack_common.h: what a new entry may be told of its past; and what makes one special.
 _SEEN_REPLY, _ASSURED, _CONFIRMED = 1 << 1, 1 << 2, 1 << 3
 _TRANSLATED, _ADJUSTED = 1 << 4 | 1 << 5, 1 << 6
+# Flags of TCP: window scaling, selective acknowledgement, who closed, and leniency. Others speak of numbers that are not told, such as the highest
+# acknowledged one, by which resets are judged.
+_LASTING = 0x0F
+# Seconds. An entry must not end before the restore.
+_LEAST_TIMEOUT = 300
+_PATIENCE = 0.5  # seconds of the outage; the kernel answers at once
 # What goes along as it is.
-_KEPT = (_TIMEOUT, _MARK, _LABELS, _SEQUENCE_ORIGINAL, _SEQUENCE_REPLY, _SYNPROXY)
+_KEPT = (_MARK, _LABELS, _SEQUENCE_ORIGINAL, _SEQUENCE_REPLY, _SYNPROXY)
 
 _PROTOCOLS = {"tcp": socket.IPPROTO_TCP, "udp": socket.IPPROTO_UDP}
 
@@ -44,7 +50,7 @@ def noted(connections, everything=False):
     :raises OSError: the kernel does not answer.
     """
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_NETFILTER) as kernel:
-        kernel.settimeout(netlink.PATIENCE)
+        kernel.settimeout(_PATIENCE)
         for connection in connections:
             message = _again(_answer(kernel, connection), everything)
             if message:
@@ -120,6 +126,7 @@ def _made_again(family, told, everything):
         # As it would be without a translation, which the kernel then does by itself.
         _nested(_REPLY, _tuple(family, protocol, [destination, source])),
         netlink.attribute(_STATUS, status.to_bytes(4, "big")),
+        netlink.attribute(_TIMEOUT, max(int.from_bytes(told[_TIMEOUT], "big"), _LEAST_TIMEOUT).to_bytes(4, "big")),
         *(netlink.attribute(number, told[number]) for number in _KEPT if number in told),
     ]
     if answered != source:
@@ -142,6 +149,8 @@ def _translation(family, end):
 def _tcp_state(data):
     told = dict(netlink.attributes(dict(netlink.attributes(data)).get(_TCP, b"")))
     made = [netlink.attribute(number, told[number]) for number in (_TCP_STATE, *_TCP_SCALES) if number in told]
-    # The kernel tells flags, and takes flags with the mask of those that count.
-    made += [netlink.attribute(number, told[number][:1] * 2) for number in _TCP_FLAGS if told.get(number)]
+    # The kernel takes flags with the mask of those that count.
+    made += [
+        netlink.attribute(number, bytes([told[number][0] & _LASTING] * 2)) for number in _TCP_FLAGS if told.get(number)
+    ]
     return _nested(_TCP, b"".join(made))

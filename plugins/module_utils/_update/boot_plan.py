@@ -48,6 +48,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 
@@ -112,7 +113,7 @@ class Plan:
         sockets = [socket for checkpoint in checkpoints for socket in checkpoint.findings.sockets]
         self._reach.look(sockets)
         self._tracked = tracked.Tracked()
-        self._tracked.look(sockets)
+        self._look_at_tracking(sockets)
         self._interfaces = self._reach.interfaces()
         network_is_ours = self._put_links()
         self._put_profiles(checkpoints)
@@ -131,7 +132,7 @@ class Plan:
         self._put("network-lock.nft", network_lock.ruleset(sockets))
         self._put("lock-owner/table.nft", network_lock.held_ruleset(sockets))
         self._put("routes", self._reach.queries(sockets))
-        self._tracked.look(sockets)
+        self._look_at_tracking(sockets)
         noted = self._tracked.messages(sockets)
         if noted:
             self._put("tracked", noted)
@@ -174,6 +175,11 @@ class Plan:
         mount_points.put_plan(self._plans, units)
         networkd.put_plan(self._plans)
         self._put("overcommit", f"{settings[sysctls.OVERCOMMIT]}\n")
+
+    def _look_at_tracking(self, sockets):
+        # The connections that it knows nothing of go on, but for those that a rule translates.
+        with contextlib.suppress(OSError):
+            self._tracked.look(sockets)
 
     def _put_links(self):
         """Returns whether all interfaces are plain enough to be brought up without the network manager."""

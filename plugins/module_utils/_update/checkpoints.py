@@ -130,10 +130,7 @@ def freeze(checkpoints, patience=PATIENCE, is_last=False):
         network_lock.apply(lock)
     _await_accepted(sockets)
     freeze_order.hold(groups)
-    stopped = []
-    if is_last:
-        stopped = _await_sent(checkpoints, _ports(sockets))
-        network_lock.apply(lock)
+    stopped = _lock_stopped(groups, sockets, lock) if is_last else []
     rings = [each for each in checkpoints if each.has_ring]
     _await_disks(rings)
     for each in checkpoints:
@@ -154,16 +151,26 @@ def _ports(sockets):
     return {each.local[1] for each in sockets if each.protocol.startswith("tcp")}
 
 
-def _await_sent(checkpoints, ports):
-    """Let the last answers of connections that are closed already reach their clients: nobody has such a connection, so it cannot be carried.
+def _lock_stopped(groups, sockets, lock):
+    """Apply the network lock to units that stand, behind the last answers of connections that are closed already: nobody has such a connection, so
+    it cannot be carried. Units that ran on would close more of them.
 
-    :returns: the checkpoints whose units were stopped for it, so that no further one is closed meanwhile.
+    :param groups: of `freeze_order`; all but the last are held.
+    :returns: the checkpoints whose units were stopped for it.
     """
-    if not tcp_states.closing(ports):
-        return []
-    freeze_order.stop(checkpoints)
-    _wait(_SENDING, lambda: not tcp_states.closing(ports))
-    return checkpoints
+    ports, stopped = _ports(sockets), []
+    if _listeners(sockets):
+        stopped = [each for group in groups for each in group]
+        freeze_order.stop(stopped)
+        _wait(_SENDING, lambda: not tcp_states.closing(ports))
+    network_lock.apply(lock)
+    if stopped and inet_sockets.waiting(_listeners(sockets)):
+        # A slow client has come in meanwhile, and CRIU refuses a listener with a queue.
+        for each in groups[-1]:
+            each.unit.thaw()
+        stopped = []
+        _await_accepted(sockets)
+    return stopped
 
 
 def _await_disks(rings):
@@ -172,19 +179,24 @@ def _await_disks(rings):
     :raises PassingError: a disk has not answered. A way back does not wait for it any longer.
     """
     freeze_order.stop(rings)
-    late = disk_requests.wait() if rings else []
+    late = disk_requests.wait([process for each in rings for process in each.unit.processes]) if rings else []
     if late and not any(each.settings["PHASE"] in records.RETURNABLE for each in rings):
         units = ", ".join(each.unit.name for each in rings)
         raise PassingError(
             f"{units}: {', '.join(late)} has not done within {disk_requests.PATIENCE:g} s what it was asked for by libaio, expected a disk that "
-            "answers; look at the disk, or at the limits of the unit (IOWriteBandwidthMax= and the like)."
+            "answers; look at the disk."
         )
 
 
 def _await_accepted(sockets):
     """Give the applications time to accept the last connections before the network lock: CRIU refuses a listener with a queue."""
-    listeners = {found.inode for found in sockets if found.listening}
+    listeners = _listeners(sockets)
     _wait(_ACCEPTING, lambda: not inet_sockets.waiting(listeners))
+
+
+def _listeners(sockets):
+    """Inodes of TCP servers."""
+    return {found.inode for found in sockets if found.listening and found.protocol.startswith("tcp")}
 
 
 def _wait(seconds, reached):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from .._blocker import check
 from .._environment.checks import UNFIT
+from .._paths import OFF_VAR
 
 #: What the engine writes is estimated; the rest is for what the applications allocate meanwhile.
 IMAGES_FACTOR = 1.3
@@ -104,7 +105,7 @@ def state_mount(node):
         yield (
             node.state,
             "is neither on the root file system nor on that of /usr, and the next boot needs it before any other is mounted",
-            "put it there",
+            f"move it with all that is in it to {OFF_VAR}, and put /usr/local there",
         )
 
 

@@ -24,6 +24,7 @@ def root(monkeypatch, tmp_path):
         device = tmp_path / "devices/vda/vda2"
         device.mkdir(parents=True)
         (device / "partition").touch()
+        monkeypatch.setattr(root_device, "_has_own_usr", lambda: kind == "own-usr")
         monkeypatch.setattr(root_device.os, "stat", lambda path: types.SimpleNamespace(st_rdev=os.makedev(254, 2)))
         monkeypatch.setattr(root_device.os.path, "realpath", lambda path: str(device))
         monkeypatch.setattr(root_device.drivers, "chain", lambda path: {"virtio_blk"})
@@ -52,3 +53,9 @@ def test_a_partition_of_a_disk(root, kind):
 def test_a_file_system_of_several_devices_is_no_plain_one(root):
     root("btrfs", others=("vdb2",))
     assert root_device.needed_modules() is None
+
+
+def test_a_usr_of_its_own_needs_an_initramfs(root):
+    root("own-usr")
+    assert root_device.needed_modules() is None
+    assert root_device.bare_root("7.2") is None

@@ -18,11 +18,9 @@ ENTRY = "[<0>] __do_sys_restart_syscall+0x1/0x2\n[<0>] do_syscall_64+0x5f/0x170\
 PLACE, STACK = 0x7F00_0000_0080, 0x7FFF_0000_0000
 
 
-def image(number, ax=EINTR, mode=1, own=b"", shared=b""):
-    registers = b"".join(field(name, name) for name in range(1, 11))
-    registers += (
-        field(11, ax) + field(15, 1) + field(16, number) + field(17, PLACE) + field(20, STACK) + field(28, mode)
-    )
+def image(number, ax=EINTR, mode=1, own=b"", shared=b"", arguments=types.MappingProxyType({})):
+    numbers = {8: 0, 11: ax, 13: 1, 14: 0, 15: 1, 16: number, 17: PLACE, 20: STACK, 28: mode, **arguments}
+    registers = b"".join(field(name, numbers.get(name, 5)) for name in range(1, 29))
     thread = field(1, 0) + field(9, own) + field(13, b"name")
     task = field(1, 1) + field(10, shared)
     return core(field(1, 1), field(2, field(1, 1 << 50) + field(2, registers)), field(3, task), field(5, thread))
@@ -57,6 +55,32 @@ def anew(images, content, noted=None, leader=None):
 @pytest.mark.parametrize("number", [7, 35, 202, 230])
 def test_an_interrupted_call_begins_anew(images, number):
     assert anew(images, image(number)) == number
+
+
+WANTED, REST = 0x7F00_0000_1000, 0x7F00_0000_2000
+
+
+@pytest.mark.parametrize(
+    ("number", "arguments", "changed"),
+    [
+        (35, {15: WANTED, 14: REST}, "di"),
+        (35, {15: WANTED, 14: 0}, ""),
+        (230, {15: 1, 14: 0, 13: WANTED, 8: REST}, "dx"),
+        (230, {15: 1, 14: 0, 13: WANTED, 8: 0}, ""),
+        (230, {15: 1, 14: 1, 13: WANTED, 8: REST}, ""),  # to a moment
+        (7, {15: WANTED, 14: REST, 13: 9}, ""),
+        # No place for so large a number.
+        (35, {15: 9, 14: REST}, ""),
+    ],
+)
+def test_a_sleep_goes_on_for_the_rest_that_the_kernel_has_told(images, number, arguments, changed):
+    content = image(number, arguments=arguments)
+    before = core_image.CoreImage(content).registers()
+    assert anew(images, content) == number
+    after = core_image.CoreImage((images / "core-7.img").read_bytes()).registers()
+    different = {name for name, each in after.items() if each.value != before[name].value}
+    assert different == {"ax", "ip", *([changed] if changed else [])}
+    assert not changed or after[changed].value == REST
 
 
 def test_one_that_was_interrupted_before_is_the_one_that_was_noted(images):

@@ -67,7 +67,7 @@ def entry(status, mark=0):
         (1 | netlink.NESTED, conntrack._tuple(2, 6, [client, server])),
         (2 | netlink.NESTED, conntrack._tuple(2, 6, [own if status & 32 else server, client])),
         (3, status.to_bytes(4, "big")),
-        (4 | netlink.NESTED, netlink.attribute(1 | netlink.NESTED, netlink.attribute(1, b"\3") + netlink.attribute(4, b"\x0b\0"))),
+        (4 | netlink.NESTED, netlink.attribute(1 | netlink.NESTED, netlink.attribute(1, b"\3") + netlink.attribute(4, b"\x2b\0"))),
         (7, (100).to_bytes(4, "big")),
         (8, mark.to_bytes(4, "big")),
     ]  # fmt: skip
@@ -81,6 +81,7 @@ def test_only_what_a_new_kernel_would_not_know_by_itself_is_told():
     ((kind, body),) = netlink.messages(conntrack._again(entry(0x2E), everything=False))
     told = dict(netlink.attributes(body[4:]))
     assert (kind, told[3]) == (0x100, (0x0E).to_bytes(4, "big"))
+    assert int.from_bytes(told[7], "big") == 300
     # The reply as it would be without a translation; and the translation.
     assert told[2] == conntrack._tuple(2, 6, [(bytes([10, 1, 1, 1]), 80), (bytes([10, 1, 1, 2]), 4000)])
     assert told[13] == conntrack._translation(2, (bytes([10, 1, 1, 1]), 8080))

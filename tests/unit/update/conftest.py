@@ -252,7 +252,7 @@ def node(tmp_path, monkeypatch):
         (checkpoints.tcp_states, "closing", lambda ports: bool(found.closing) and found.closing.pop()),
         (checkpoints.interrupted, "note", lambda several: {}),
         (checkpoints.disk_requests, "has_ring", lambda several: found.rings),
-        (checkpoints.disk_requests, "wait", lambda: found.note("disks are waited for") or found.late),
+        (checkpoints.disk_requests, "wait", lambda several: found.note("disks are waited for") or found.late),
         (checkpoints.freeze_order, "stop", lambda several: found.note(f"stop {len(several)}") if several else None),
         (checkpoints.freeze_order, "let_go", lambda several: found.note(f"let go {len(several)}") if several else None),
         (checkpoints.freeze_order, "groups", lambda several: [list(several)]),

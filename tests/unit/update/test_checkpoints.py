@@ -254,15 +254,36 @@ def test_units_without_a_server_have_nobody_to_wait_for(node, created):
     assert node.events == []
 
 
-@pytest.mark.parametrize("is_last", [True, False])
-def test_what_is_closed_and_not_sent_is_sent_before_packets_are_held_for_good(node, created, is_last):
-    node.closing = [False, True, True]
+@pytest.fixture
+def serving(node, created, monkeypatch):
+    """Two units that serve, and are about to be frozen; ``queues``: whether somebody waits for them, each time when that is asked."""
+    queues = []
+    monkeypatch.setattr(checkpoints.inet_sockets, "waiting", lambda inodes: bool(queues) and queues.pop(0))
     checkpoints.start(created)
+    created[0].findings.sockets = [listener()]
     node.events.clear()
-    checkpoints.freeze(created, is_last=is_last)
-    if is_last:
-        assert node.in_order("stop 2", "lock packets", "freeze 3-a", "freeze 3-b", "let go 2")
-    else:
-        # The kernel lives on, and with it what is closed.
-        assert "stop 2" not in node.events
-        assert node.in_order("lock packets", "freeze 3-a")
+    return types.SimpleNamespace(created=created, queues=queues)
+
+
+def test_what_is_closed_and_not_sent_is_sent_before_packets_are_held_for_good(node, serving):
+    # Right before the units stand, one of them closes another connection.
+    node.closing = [False, True]
+    checkpoints.freeze(serving.created, is_last=True)
+    assert node.closing == []
+    assert node.in_order("stop 2", "lock packets", "freeze 3-a", "freeze 3-b", "let go 2")
+
+
+def test_a_kernel_that_lives_on_keeps_what_is_closed(node, serving):
+    checkpoints.freeze(serving.created)
+    assert "stop 2" not in node.events
+    assert node.in_order("lock packets", "freeze 3-a")
+
+
+def test_who_comes_in_while_units_stand_is_accepted_behind_the_lock(node, serving):
+    serving.queues += [False, True, True, False]
+    for each in serving.created:
+        each.unit.thaw = lambda: node.note("thaw")
+    checkpoints.freeze(serving.created, is_last=True)
+    assert serving.queues == []
+    assert node.in_order("stop 2", "lock packets", "thaw", "freeze 3-a")
+    assert "let go 2" not in node.events
