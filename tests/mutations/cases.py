@@ -475,8 +475,8 @@ CASES = (
     Mutation(
         "files/node/boot/early",
         "the early boot sets no network lock",
-        "hold_packets\nown",
-        "own",
+        "hold_packets\ntrack",
+        "track",
     ),
     Mutation(
         "files/node/boot/early",
@@ -895,8 +895,8 @@ CASES = (
     Mutation(
         "plugins/module_utils/_update/checkpoints.py",
         "applications are frozen without a network lock",
-        "    network_lock.apply(network_lock.ruleset(sockets, cgroups))\n",
-        "",
+        "    network_lock.apply(lock)\n    if stopped",
+        "    if stopped",
     ),
     Mutation(
         "plugins/module_utils/_update/checkpoints.py",
@@ -1057,8 +1057,8 @@ CASES = (
     Mutation(
         "plugins/module_utils/_update/switch.py",
         "a freeze has no limit of its own",
-        "        checkpoints.freeze(self._checkpoints, self._patience)",
-        "        checkpoints.freeze(self._checkpoints)",
+        "        checkpoints.freeze(self._checkpoints, self._patience, is_last=True)",
+        "        checkpoints.freeze(self._checkpoints, is_last=True)",
     ),
     Mutation(
         "plugins/plugin_utils/_wait.py",
