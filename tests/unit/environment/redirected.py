@@ -17,10 +17,10 @@ from ansible_collections.kup.fleet.plugins.module_utils._system.sockets import T
 PORT, OWN = 80, 8080
 NETFILTER, DELETE = 12, 0x102
 RULES = f"""table inet nat {{
-	chain out {{
-		type nat hook output priority -100; policy accept;
-		tcp dport {PORT} redirect to :{OWN}
-	}}
+    chain out {{
+        type nat hook output priority -100; policy accept;
+        tcp dport {PORT} redirect to :{OWN}
+    }}
 }}
 """
 
