@@ -170,6 +170,16 @@ static int run_clock(int argc, char **argv)
 	return (argc ? clock_compare(argv, stdout) : clock_note(stdout)) ? EXIT_FAILED : EXIT_OK;
 }
 
+/* The exit code of a verb with one word, EXIT_USAGE if there is none of this name. */
+static int run_on(const char *verb, const char *path)
+{
+	if (!strcmp(verb, "forget"))
+		return run_forget(path);
+	if (!strcmp(verb, "track"))
+		return track(path) ? EXIT_FAILED : EXIT_OK;
+	return EXIT_USAGE;
+}
+
 /* The exit code of the verb argv[1], EXIT_USAGE if there is none of this name with so many words. */
 static int run_verb(int argc, char **argv)
 {
@@ -177,16 +187,14 @@ static int run_verb(int argc, char **argv)
 
 	if (!strcmp(verb, "apply"))
 		return run_apply(argc - 1, argv + 1);
-	if (argc == 3 && !strcmp(verb, "forget"))
-		return run_forget(argv[2]);
 	if (argc > 2 && !strcmp(verb, "note-files"))
 		return note_files(argc - 2, argv + 2) ? EXIT_FAILED : EXIT_OK;
 	if (argc > 2 && !strcmp(verb, "same-files"))
 		return run_same_files(argc - 1, argv + 1);
-	if (argc == 3 && !strcmp(verb, "track"))
-		return track(argv[2]) ? EXIT_FAILED : EXIT_OK;
 	if (!strcmp(verb, "clock"))
 		return run_clock(argc - 2, argv + 2);
+	if (argc == 3)
+		return run_on(verb, argv[2]);
 	return argc > 3 && !strcmp(verb, "hold") ? (int)(hold(argv[2], argv + 3) ? NODE_LACKS : ALL_DONE) : EXIT_USAGE;
 }
 
