@@ -74,8 +74,14 @@ class Wire:
         self._socket.sendall(data)
 
     def reset(self):
-        """Return whether the connection is no more: the node has reset it, or has not acknowledged for too long."""
+        """Return whether the connection is no more: the node has reset it, or has not acknowledged for too long, or it is closed."""
+        if self._socket.fileno() < 0:
+            return True
         return self._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == _TCP_CLOSE
+
+    def close(self):
+        self._reader.close()
+        self._socket.close()
 
     def line(self):
         """Return the next line without its end."""

@@ -31,9 +31,10 @@ _FAMILIES = {socket.AF_INET: ((1, 2), (1, 2)), socket.AF_INET6: ((3, 4), (4, 5))
 # nf_conntrack_common.h: what a new entry may be told of its past; and what makes one special.
 _SEEN_REPLY, _ASSURED, _CONFIRMED = 1 << 1, 1 << 2, 1 << 3
 _TRANSLATED, _ADJUSTED = 1 << 4 | 1 << 5, 1 << 6
-# Flags of TCP: window scaling, selective acknowledgement, who closed, and leniency. Others speak of numbers that are not told, such as the highest
-# acknowledged one, by which resets are judged.
-_LASTING = 0x0F
+# Flags of TCP: window scaling, selective acknowledgement, who closed. Others speak of numbers that are not told, such as the highest
+# acknowledged one, by which resets are judged. So is the window: without leniency a segment that does not fit what the first ones have shown would
+# not be translated. Daemons that hand connections to another firewall do the same (conntrackd).
+_LASTING, _LENIENT = 0x07, 0x08
 # Seconds. An entry must not end before the restore.
 _LEAST_TIMEOUT = 300
 _PATIENCE = 0.5  # seconds of the outage; the kernel answers at once
@@ -150,7 +151,7 @@ def _tcp_state(data):
     told = dict(netlink.attributes(dict(netlink.attributes(data)).get(_TCP, b"")))
     made = [netlink.attribute(number, told[number]) for number in (_TCP_STATE, *_TCP_SCALES) if number in told]
     # The kernel takes flags with the mask of those that count.
-    made += [
-        netlink.attribute(number, bytes([told[number][0] & _LASTING] * 2)) for number in _TCP_FLAGS if told.get(number)
-    ]
+    for number in _TCP_FLAGS:
+        flags = told.get(number, b"\0")[0] & _LASTING | _LENIENT
+        made.append(netlink.attribute(number, bytes([flags, flags])))
     return _nested(_TCP, b"".join(made))

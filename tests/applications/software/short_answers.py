@@ -45,8 +45,11 @@ class Client:
             wire = self._connect(PORTS[0])
         except TimeoutError:  # it did not come in
             return
-        wire.send(line)
-        found = wire.take(_SIZE // len(line) * len(line))
+        try:
+            wire.send(line)
+            found = wire.take(_SIZE // len(line) * len(line))
+        finally:
+            wire.close()
         if found != line * (_SIZE // len(line)):
             self._wrong.append(f"an answer of {len(found)} bytes is not what was asked for")
         self._answers += 1

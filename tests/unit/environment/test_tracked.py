@@ -86,7 +86,7 @@ def test_only_what_a_new_kernel_would_not_know_by_itself_is_told():
     assert told[2] == conntrack._tuple(2, 6, [(bytes([10, 1, 1, 1]), 80), (bytes([10, 1, 1, 2]), 4000)])
     assert told[13] == conntrack._translation(2, (bytes([10, 1, 1, 1]), 8080))
     assert 6 not in told
-    assert dict(netlink.attributes(dict(netlink.attributes(told[4]))[1])) == {1: b"\3", 4: b"\x0b\x0b"}
+    assert dict(netlink.attributes(dict(netlink.attributes(told[4]))[1])) == {1: b"\3", 4: b"\x0b\x0b", 5: b"\x08\x08"}
 
 
 def test_no_answer_of_the_kernel_breaks_the_parser():
