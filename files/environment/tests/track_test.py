@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 PROGRAM = sys.argv.pop(1) if len(sys.argv) > 1 else "environment"
-# NFNL_MSG_TYPE of a subsystem that no kernel has, for which an answer is an error; and with a subsystem that is always there: none.
+# Of a subsystem of nfnetlink that no kernel has: the answer is an error.
 UNKNOWN = 0xF000
 
 

@@ -18,11 +18,10 @@ from typing import NamedTuple
 from . import netlink, sock_diag
 
 # include/net/tcp_states.h
-_ESTABLISHED, _SYN_RECV, _FIN_WAIT1, _LAST_ACK, _LISTEN, _CLOSING = 1, 3, 4, 9, 10, 11
+_SYN_RECV, _FIN_WAIT1, _TIME_WAIT, _LAST_ACK, _CLOSING = 3, 4, 6, 9, 11
 _OPENING = 1 << _SYN_RECV
 _CLOSED = 1 << _FIN_WAIT1 | 1 << _LAST_ACK | 1 << _CLOSING
-
-_TIME_WAIT = 6
+# All but those that no socket is in any more.
 _LASTING = (1 << _CLOSING + 1) - 1 & ~(1 << _TIME_WAIT)
 
 # An attribute, which root is told with what it asks for by this extension (include/uapi/linux/inet_diag.h; net/ipv4/tcp_diag.c,
