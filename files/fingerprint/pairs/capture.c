@@ -9,9 +9,6 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-/* include/uapi/asm-generic/socket.h, since Linux 4.13 */
-enum { OPTION_PEERGROUPS = 59 };
-
 typedef int (*name_reader)(int, struct sockaddr *, socklen_t *);
 
 static void take_name(int socket, name_reader read_name, struct pair_end *end)
@@ -34,34 +31,6 @@ static void take_name(int socket, name_reader read_name, struct pair_end *end)
 		end->name_size = strnlen((char *)end->name, end->name_size);
 }
 
-static const char *take_groups(int socket, struct peer *peer)
-{
-	uint32_t groups[PAIR_GROUPS_MAX];
-	socklen_t size = sizeof(groups);
-
-	if (getsockopt(socket, SOL_SOCKET, OPTION_PEERGROUPS, groups, &size))
-		return errno == ERANGE ? "has a peer with more groups than can be carried" : "has a peer whose groups cannot be read";
-	peer->groups_count = size / sizeof(*groups);
-	peer->groups = take(size);
-	memcpy(peer->groups, groups, size);
-	return NULL;
-}
-
-static const char *take_peer(int socket, struct peer *peer)
-{
-	struct ucred noted;
-	socklen_t size = sizeof(noted);
-
-	if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &noted, &size))
-		return "has a peer whose user cannot be read";
-	if (noted.pid <= 0 || noted.uid == UINT32_MAX || noted.gid == UINT32_MAX)
-		return "has a peer (SO_PEERCRED) of other namespaces";
-	peer->pid = noted.pid;
-	peer->user = noted.uid;
-	peer->group = noted.gid;
-	return take_groups(socket, peer);
-}
-
 static bool has_error(int socket)
 {
 	struct pollfd asked = { .fd = socket };
@@ -81,7 +50,7 @@ const char *capture_end(int socket, struct pair_end *end)
 	end->nonblocking = flags & O_NONBLOCK;
 	end->reset = has_error(socket);
 	take_name(socket, getsockname, end);
-	return take_peer(socket, &end->peer);
+	return peer_read(socket, &end->peer);
 }
 
 void capture_other_name(int socket, struct pair_end *other)

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "pairs/actors.h"
+#include "base/actors.h"
 #include "pairs/queue.h"
 #include "pairs/stage.h"
 

@@ -70,8 +70,8 @@ static void write_end(const struct pair_end *end, FILE *file)
 {
 	fprintf(file, "end %llu %d %d %d ", (unsigned long long)end->inode, end->nonblocking, end->reset, end->shut);
 	value_write(file, end->name, end->name_size);
-	fprintf(file, " %d %d %u %u ", end->peer.pid, end->peer.lives, end->peer.user, end->peer.group);
-	value_write(file, end->peer.groups, end->peer.groups_count * sizeof(*end->peer.groups));
+	fputc(' ', file);
+	peer_write(&end->peer, file);
 	fputc('\n', file);
 	for (size_t i = 0; i < end->units_count; i++)
 		fprintf(file, "unit %s\n", end->units[i]);
@@ -111,23 +111,6 @@ static int take_pair(struct reading *reading, struct words *words)
 	return 0;
 }
 
-static int take_peer(struct peer *peer, char *const *word)
-{
-	uint64_t pid, lives, user, group;
-	uint32_t groups[PAIR_GROUPS_MAX];
-	ssize_t size = value_read(word[4], groups, sizeof(groups));
-
-	/* The last id is that of nobody at all: chown(2) and setresuid(2) take it for "leave it". */
-	if (parse_number(word[0], INT_MAX, &pid) || parse_number(word[1], 1, &lives) || parse_number(word[2], UINT32_MAX - 1, &user) ||
-	    parse_number(word[3], UINT32_MAX - 1, &group) || size < 0 || (size_t)size % sizeof(*groups) || (lives && !pid))
-		return -1;
-	*peer = (struct peer){ .pid = (pid_t)pid, .lives = lives, .user = (uid_t)user, .group = (gid_t)group };
-	peer->groups_count = (size_t)size / sizeof(*groups);
-	peer->groups = take((size_t)size);
-	memcpy(peer->groups, groups, (size_t)size);
-	return 0;
-}
-
 /* Of a name: none, an abstract one, or a path without a NUL in it. */
 static int take_name(struct pair_end *end, const char *word)
 {
@@ -145,13 +128,13 @@ static int take_end(struct reading *reading, struct words *words)
 	struct pair *pair;
 	struct pair_end *end;
 
-	if (words->count != 11 || !reading->pairs->count || reading->ends == 2)
+	if (words->count != 6 + PEER_WORDS || !reading->pairs->count || reading->ends == 2)
 		return -1;
 	pair = &reading->pairs->list[reading->pairs->count - 1];
 	end = &pair->ends[reading->ends];
 	if (parse_number(words->word[1], UINT32_MAX, &inode) || parse_number(words->word[2], 1, &nonblocking) ||
 	    parse_number(words->word[3], 1, &reset) || parse_number(words->word[4], SHUT_DOWN_RECEIVE | SHUT_DOWN_SEND, &shut) ||
-	    take_name(end, words->word[5]) || take_peer(&end->peer, words->word + 6))
+	    take_name(end, words->word[5]) || peer_parse(&end->peer, words->word + 6))
 		return -1;
 	end->inode = inode;
 	end->nonblocking = nonblocking;

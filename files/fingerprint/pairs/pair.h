@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "base/peer.h"
 #include "base/processes.h"
 
 #define PAIRS_HEAD "kup-pairs 1"
@@ -15,19 +16,8 @@
 #define PAIRS_BYTES_MAX ((uint64_t)256 << 20)
 #define MESSAGES_MAX 65536 /* of one queue */
 #define PAIR_UNITS_MAX 16  /* that share one end */
-#define PAIR_GROUPS_MAX 1024
 #define PAIR_NAME_MAX 108  /* sizeof(sun_path) */
 #define UNIT_NAME_MAX 255
-
-/* Whom the kernel has noted as the peer, when the connection was made (unix(7), SO_PEERCRED; SO_PEERGROUPS). */
-struct peer {
-	pid_t pid;
-	bool lives; /* the process is one of those that are carried */
-	uid_t user;
-	gid_t group;
-	uint32_t *groups;
-	size_t groups_count;
-};
 
 struct pair_end {
 	uint64_t inode; /* 0: it was closed */

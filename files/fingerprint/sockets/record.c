@@ -12,6 +12,7 @@
 #include "base/lines.h"
 #include "sockets/file_name.h"
 #include "sockets/identity.h"
+#include "sockets/listener.h"
 #include "sockets/options.h"
 #include "sockets/sequence.h"
 
@@ -167,8 +168,10 @@ static int record_socket(struct sockets_recorder *recorder, pid_t pid, int numbe
 		fprintf(recorder->file, "sequence %d %d %" PRIu32 "\n", pid, number, expected);
 	if (identity.on & ON_DATAGRAM)
 		memberships_record(recorder->file, &recorder->groups, pid, number, copy, identity.family);
-	if (identity.on & ON_UNIX)
+	if (identity.on & ON_UNIX) {
 		file_name_record(recorder->file, pid, number, copy);
+		listener_record(recorder->file, pid, number, copy);
+	}
 	return 0;
 }
 

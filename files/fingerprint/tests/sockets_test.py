@@ -506,6 +506,11 @@ class Sockets(unittest.TestCase):
             said + "name 1 2 x2f x612f62 x6e\n",
             said + "name 1 2 x2f00 x61 x6e\n",
             said + "name 1 2 x72 x61 x6e\n",
+            said + "listener 1 2 3 0 4 5\n",
+            said + "listener 1 2 3 2 4 5 x\n",
+            said + "listener 1 2 3 0 4294967295 5 x\n",
+            said + "listener 1 2 3 0 4 5 x010203\n",
+            said + "listener 0 2 3 0 4 5 x\n",
             said + "\0",
         ):
             with open(self.path, "w", encoding="ascii") as stream:

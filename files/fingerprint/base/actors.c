@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "pairs/actors.h"
+#include "base/actors.h"
 
 #include <errno.h>
 #include <linux/sched.h>
@@ -11,13 +11,6 @@
 
 /* The same number on all architectures; the C libraries of older systems have no name for it. */
 #define NUMBER_OF_CLONE3 435
-
-bool peer_equal(const struct peer *one, const struct peer *other)
-{
-	return one->pid == other->pid && one->lives == other->lives && one->user == other->user && one->group == other->group &&
-	       one->groups_count == other->groups_count &&
-	       (!one->groups_count || !memcmp(one->groups, other->groups, one->groups_count * sizeof(*one->groups)));
-}
 
 static pid_t clone_with(pid_t pid)
 {

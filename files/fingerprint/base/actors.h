@@ -6,9 +6,8 @@
 #ifndef FINGERPRINT_ACTORS_H
 #define FINGERPRINT_ACTORS_H
 
-#include "pairs/pair.h"
+#include "base/peer.h"
 
-bool peer_equal(const struct peer *one, const struct peer *other);
 /*
  * Has a process like this call act(context), which returns 0 or -1 with errno, and waits for it. It shares the descriptors. A process id
  * that is taken is an error where the process is to live again; otherwise any will do. -1 with errno.
