@@ -108,7 +108,7 @@ def test_a_roles_variable_has_the_type_of_its_source():
         ("kup_checkpoint", "rehearse", kup_rehearse),
         ("kup_kexec", "stage", kup_stage),
         ("kup_kexec", "remember", kup_gate),
-        ("kup_restore", "gate", kup_gate),
+        ("kup_restore", "judge", kup_gate),
     ],
 )
 def test_a_role_gives_its_module_every_option(role, tasks, module):
