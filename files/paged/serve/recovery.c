@@ -137,6 +137,31 @@ int renew_journal(struct server *server)
 
 /* ---- going on ---- */
 
+/* Lets go of the descriptor of a task that was done, if the predecessor had no time for that. */
+static void drop_descriptor(struct server *server, struct task *task)
+{
+	char name[DESCRIPTOR_NAME_SIZE];
+
+	descriptor_name(name, task->number);
+	task->uffd = fd_store_take(&server->stored, name);
+	close_fd(&task->uffd);
+	notify_forget(name);
+}
+
+/* In the time of the journal, too, forked tasks that were done made room for those that came. */
+static void make_room(struct server *server)
+{
+	for (uint32_t i = 0; i < server->task_count; i++) {
+		struct task *task = server->tasks[i];
+
+		if (!task->done || task->root == task->number)
+			continue;
+		drop_descriptor(server, task);
+		task_free(task);
+	}
+	server_forget_done(server);
+}
+
 static int replay(struct server *server)
 {
 	server->installer.lost = &server->journal.header->lost;
@@ -144,9 +169,12 @@ static int replay(struct server *server)
 		server_note(server, EVENT_RESTORED);
 	if (load_tasks(server))
 		return fail("the journal %s is damaged", server->options->journal);
-	for (uint64_t i = 0; i < server->journal.next; i++)
+	for (uint64_t i = 0; i < server->journal.next; i++) {
+		if (server->task_count >= TASKS_MAX)
+			make_room(server);
 		if (apply_slot(server, &server->journal.slots[i]))
 			return -1;
+	}
 	return 0;
 }
 
@@ -159,16 +187,16 @@ static uint32_t attach_descriptors(struct server *server)
 	for (uint32_t i = 0; i < server->task_count; i++) {
 		struct task *task = server->tasks[i];
 
+		if (task->done) {
+			drop_descriptor(server, task);
+			continue;
+		}
 		descriptor_name(name, task->number);
 		task->uffd = fd_store_take(&server->stored, name);
-		if (task->done) {
-			close_fd(&task->uffd);
-			notify_forget(name);
-		} else if (task->uffd < 0) {
+		if (task->uffd < 0)
 			lost++;
-		} else {
+		else
 			(void)task_wake_all(task);
-		}
 	}
 	return lost;
 }

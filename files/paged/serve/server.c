@@ -134,19 +134,9 @@ void server_end_task(struct server *server, struct task *task)
 	forget_task(server, task);
 }
 
-void server_bury(struct server *server)
+void server_forget_done(struct server *server)
 {
 	uint32_t kept = 0;
-
-	if (server->next_number < server->burial_at)
-		return;
-	server->burial_at = server->next_number + BURIAL_STEP;
-	for (uint32_t i = 0; i < server->task_count; i++) {
-		struct task *task = server->tasks[i];
-
-		if (!task->done && task->root != task->number && task_is_gone(task))
-			server_end_task(server, task);
-	}
 
 	for (uint32_t i = 0; i < server->task_count; i++) {
 		struct task *task = server->tasks[i];
@@ -157,6 +147,20 @@ void server_bury(struct server *server)
 			server->tasks[kept++] = task;
 	}
 	server->task_count = kept;
+}
+
+void server_bury(struct server *server)
+{
+	if (server->next_number < server->burial_at)
+		return;
+	server->burial_at = server->next_number + BURIAL_STEP;
+	for (uint32_t i = 0; i < server->task_count; i++) {
+		struct task *task = server->tasks[i];
+
+		if (!task->done && task->root != task->number && task_is_gone(task))
+			server_end_task(server, task);
+	}
+	server_forget_done(server);
 }
 
 void server_drop_tasks(struct server *server)

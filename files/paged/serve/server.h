@@ -81,6 +81,8 @@ struct task *server_add_task(struct server *server);
 struct task *server_task(const struct server *server, uint32_t number);
 /* The task needs no more pages, or has ended: notes that in the journal, and lets go of it. */
 void server_end_task(struct server *server, struct task *task);
+/* Forgets the forked tasks that are done, of which nothing is left. Not while somebody goes through the tasks. */
+void server_forget_done(struct server *server);
 /* Now and then, lets go of forked tasks that have ended, and forgets them. Not while somebody goes through the tasks. */
 void server_bury(struct server *server);
 /* Forgets all tasks, and the process that was announced. */
