@@ -485,6 +485,15 @@ static void dump(const char *paged, pid_t app)
 	send_round(paged, app, seed % 2 ? 24 : 32, true);
 }
 
+/* All short-lived children have been there: its successor finds them all in the journal. */
+static bool run_until_forked(pid_t serve, int *code)
+{
+	while (access(after, F_OK))
+		if (!run_for(serve, 2000, code))
+			return false;
+	return true;
+}
+
 /* Lets serve run, and kills it so many times on the way. The process that has ended by itself; *code: its exit code. */
 static pid_t serve_with_kills(const char *paged, pid_t app, pid_t serve, int kills, int *code)
 {
@@ -499,6 +508,8 @@ static pid_t serve_with_kills(const char *paged, pid_t app, pid_t serve, int kil
 		/* The first two times: after accept, after the task's descriptor. */
 		else if (killed < 2 || killed % 2)
 			there = run_until_received(serve, &found, code);
+		else if (killed == 2 && short_forks)
+			there = run_until_forked(serve, code);
 		else
 			there = run_for(serve, next_random(&random) % (killed < 4 ? 60000 : 25000), code);
 		if (!there || killed >= kills)
