@@ -174,18 +174,17 @@ static int take_listener(struct sockets_found *found, struct words *words)
 
 int sockets_take(struct sockets_found *found, struct words *words)
 {
-	if (!strcmp(words->word[0], "options"))
-		return take_options(found, words);
-	if (!strcmp(words->word[0], "socket"))
-		return take_socket(found, words);
-	if (!strcmp(words->word[0], "sequence"))
-		return take_sequence(found, words);
-	if (!strcmp(words->word[0], "membership"))
-		return take_membership(found, words);
-	if (!strcmp(words->word[0], "name"))
-		return take_name(found, words);
-	if (!strcmp(words->word[0], "listener"))
-		return take_listener(found, words);
+	static const struct {
+		const char *kind;
+		int (*take)(struct sockets_found *found, struct words *words);
+	} readers[] = {
+		{ "options", take_options },	   { "socket", take_socket }, { "sequence", take_sequence },
+		{ "membership", take_membership }, { "name", take_name },     { "listener", take_listener },
+	};
+
+	for (size_t i = 0; i < sizeof(readers) / sizeof(*readers); i++)
+		if (!strcmp(words->word[0], readers[i].kind))
+			return readers[i].take(found, words);
 	return 1;
 }
 
