@@ -74,9 +74,12 @@ def needed(facts, switching, cutoff, estimate):
 
 
 def _seconds(about, switching):
-    """What a node needed from its turn, or from its switch, to the end; None if it did not go through both in this rollout."""
+    """What a node needed from its turn, or from its switch, to the end; None if it did not go through both in this rollout.
+
+    The last permit is that of its switch, the only one where it has nothing to do before.
+    """
     permits, ended = about.get("__kup_permits") or [], about.get("__kup_turn_ended")
-    return ended - permits[switching] if ended is not None and len(permits) == 2 else None
+    return ended - permits[-1 if switching else 0] if ended is not None and permits else None
 
 
 def objection(windows, where, need, now):

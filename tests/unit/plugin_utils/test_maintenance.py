@@ -43,6 +43,7 @@ FACTS = {
         (FACTS, False, 0, 200.5, "a node takes 201 s"),
         (FACTS, True, 0, 180.0, "a node takes 180 s"),
         (FACTS, False, 900, 900, "kup_window_cutoff is 900 s"),
+        ({"n1": committed([100.0], 300.5)}, True, 0, 200.5, "a node takes 201 s"),
         ({"n6": {}}, False, 0, 600, "a node may take 600 s (kup_switch_timeout)"),
         ({}, True, 0, 600, "a node may take 600 s (kup_switch_timeout)"),
     ],

@@ -19,14 +19,15 @@ CANARY = ["pause", "pause", "go"]
 
 # Case → nodes, and the shell commands of hooks: node → {hook: command}. $CONTROL is the file.
 CASES = {
-    # Node 3 is about to switch when node 2 is on probation and pauses the rollout.
+    # Node 3 is drained until node 2 is on probation and pauses the rollout.
     "paused": (
-        {"node1": {}, "node2": {}, "node3": {"kup_gate remember": {"after": "node2 paused"}}, "node4": {}},
+        {"node1": {}, "node2": {}, "node3": {}, "node4": {}},
         {
             "node2": {
                 "after_switch": "echo pause >$CONTROL; echo node2 paused >>$LOG",
                 "after_node": "echo go >$CONTROL; echo node2 resumed >>$LOG",
-            }
+            },
+            "node3": {"before_switch": "until grep -q '^node2 paused' $LOG; do sleep 0.1; done"},
         },
     ),
     "aborted": (
