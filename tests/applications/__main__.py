@@ -23,7 +23,13 @@ def arguments():
     )
     parser.add_argument("--engine", choices=("criu", "foam", "ppp"), default="foam", help="(default: %(default)s)")
     parser.add_argument("--way", choices=tuple(trip.WAYS), default="update", help="(default: %(default)s)")
-    parser.add_argument("--only", nargs="+", metavar="NAME", choices=names(), help="these (default: all)")
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        metavar="NAME",
+        choices=names(),
+        help="these (default: all that need no machine of another kind)",
+    )
     parser.add_argument(
         "--release", choices=("12", "13"), default=RELEASE, help="Debian's, of the node (default: %(default)s)"
     )
@@ -48,7 +54,7 @@ def work(args):
         record.write_page()
         return []
     known = [Application(name, args.release) for name in names(args.release)]
-    chosen = [one for one in known if one.name in (args.only or names(args.release))]
+    chosen = [one for one in known if (one.name in args.only if args.only else not one.LAB)]
     strange = sorted(set(args.only or ()) - {one.name for one in chosen})
     if strange:
         return [f"{', '.join(strange)}: not declared for Debian {args.release} (RELEASES)."]

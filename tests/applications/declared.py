@@ -1,6 +1,6 @@
 """The declared applications: a file below software/ each.
 
-The docstring of such a file says in one line what the application has in memory. Its other names; the last seven are optional:
+The docstring of such a file says in one line what the application has in memory. Its other names; the last eight are optional:
 
     UNITS       its units, all of which are carried
     PORTS       those that its clients use
@@ -11,6 +11,7 @@ The docstring of such a file says in one line what the application has in memory
     DATA        a directory that is put on a disk of its own
     PID         pid of the first unit's main process
     WORKS       regular expression for processes that come and go, and for what they open and close, by the application's own work
+    LAB         variables of the lab whose machine it needs (lab/README.md); such an application is tried only where it is named
     RELEASES    {Debian release on which it is tried: what @VERSION@ stands for in UNITS, PACKAGES, FILES, SETUP and AFTER}; without it,
                 it is tried on Debian 13
 """
@@ -21,7 +22,16 @@ import pathlib
 HERE = pathlib.Path(__file__).resolve().parent / "software"
 #: The Debian release of the nodes, unless the command line says otherwise.
 RELEASE = "13"
-DEFAULTS = {"FILES": {}, "SETUP": "", "AFTER": "", "DATA": "", "PID": 0, "WORKS": "", "RELEASES": {RELEASE: ""}}
+DEFAULTS = {
+    "FILES": {},
+    "SETUP": "",
+    "AFTER": "",
+    "DATA": "",
+    "PID": 0,
+    "WORKS": "",
+    "LAB": {},
+    "RELEASES": {RELEASE: ""},
+}
 _VERSION = "@VERSION@"
 
 

@@ -1,5 +1,6 @@
 """Applications that go a way together, and what became of each."""
 
+import os
 import re
 
 from lab.command import say
@@ -12,6 +13,8 @@ from tests.cases.update import Updates
 WAYS = {"update": ("update",), "fallback": ("fallback",), "second": ("fallback", "second")}
 GOOD = {"update": "committed", "fallback": "fell_back", "second": "committed"}
 MEMORY = 2560
+# All packages, and a kernel that is being built.
+DISK = 16
 # An emulated processor copies and restores the memory of databases, one after the other.
 PATIENT = {"kup_freeze_max": 600, "kup_restore_timeout": 600, "kup_switch_timeout": 1800, "kup_commit_timeout": 1800}
 
@@ -181,7 +184,9 @@ def run(args, applications, others, packages, note):
     out = REPO / "build" / args.lab
     out.mkdir(parents=True, exist_ok=True)
     # One image for both engines, with all packages: it is made once, and takes some minutes.
-    wish = ("--release", args.release, "--data", 2, "--packages", *packages, *args.node)
+    for one in applications:
+        os.environ.update(one.LAB)
+    wish = ("--release", args.release, "--disk", DISK, "--data", 2, "--packages", *packages, *args.node)
     with machine(args.lab, out, True, *wish, memory=args.mem) as node:
         try:
             node.install([])

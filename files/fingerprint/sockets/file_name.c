@@ -16,12 +16,38 @@
 /* include/uapi/linux/un.h, since Linux 4.16: the socket's file, opened with O_PATH. */
 #define IOCTL_UNIX_FILE 0x89e0
 
+/* Whether nothing is above a directory; above: what ".." is from it. The root of a mount can be the same file as that above. */
+static bool is_top(int directory, int above)
+{
+	struct statx one, other;
+
+	if (statx(directory, "", AT_EMPTY_PATH, STATX_INO | STATX_MNT_ID, &one) ||
+	    statx(above, "", AT_EMPTY_PATH, STATX_INO | STATX_MNT_ID, &other))
+		return true;
+	return one.stx_ino == other.stx_ino && one.stx_dev_major == other.stx_dev_major && one.stx_dev_minor == other.stx_dev_minor &&
+	       one.stx_mnt_id == other.stx_mnt_id;
+}
+
+/* The root of the process's mount namespace: CRIU binds sockets before a process gets a root directory of its own. */
 static int open_root(pid_t pid)
 {
 	char name[64];
+	int root, above;
 
 	snprintf(name, sizeof(name), "/proc/%d/root", pid);
-	return open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	root = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	for (size_t depth = 0; root >= 0 && depth < PATH_MAX; depth++) {
+		above = openat(root, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (above < 0)
+			break;
+		if (is_top(root, above)) {
+			close(above);
+			break;
+		}
+		close(root);
+		root = above;
+	}
+	return root;
 }
 
 static int open_directory(int root, const char *path, uint64_t resolve)
@@ -96,7 +122,7 @@ static int current_path(int socket, char *path, size_t size)
 	return own < 0 || fstat(own, &status) || !status.st_nlink ? -1 : path_of(own, path, size);
 }
 
-/* The real path of a directory, from the process's root on; in *real as its mount namespace has it. NULL: there is none. */
+/* The real path of a directory, from the root of the process's mount namespace on; in *real as this process sees it. NULL: there is none. */
 static const char *real_directory(pid_t pid, const char *path, char real[PATH_MAX])
 {
 	char top[PATH_MAX];

@@ -359,6 +359,39 @@ class Sockets(unittest.TestCase):
         client.connect(current)
         self.assertEqual(self.put_right(), (0, []))
 
+    def in_another_root(self, one):
+        """A process that has this socket at the same number, and another root directory."""
+        place = f"{os.path.dirname(self.path)}/root"
+        os.makedirs(place, exist_ok=True)
+        code = f"import os, sys; os.chroot({place!r}); print(); sys.stdin.read()"
+        process = subprocess.Popen(
+            [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=[one.fileno()]
+        )
+        self.addCleanup(process.communicate)
+        process.stdout.readline()
+        return str(process.pid)
+
+    def test_the_name_is_found_from_another_root_directory(self):
+        bound, current = f"{self.path}.tmp", f"{self.path}.sock"
+        one = self.make(socket.AF_UNIX)
+        one.bind(bound)
+        one.listen()
+        os.rename(bound, current)
+        before = self.in_another_root(one)
+        said = run("record", before).stdout
+        self.assertEqual(said.count("\nname "), 1, said)
+        os.unlink(current)
+        with socket.socket(socket.AF_UNIX) as new:
+            new.bind(bound)
+            new.listen()
+            os.dup2(new.fileno(), one.fileno())
+        with open(self.path, "w", encoding="ascii") as stream:
+            stream.write(said.replace(f" {before} ", f" {self.in_another_root(one)} "))
+        done = run("put-right", self.path)
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+        self.make(socket.AF_UNIX).connect(current)
+        self.assertFalse(os.path.exists(bound))
+
     def test_sockets_that_keep_the_name_of_their_file_need_nothing(self):
         place = os.path.dirname(self.path)
         gone, listener, relative, client = (self.make(socket.AF_UNIX) for _number in range(4))

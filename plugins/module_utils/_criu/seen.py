@@ -436,9 +436,13 @@ class Descriptors:
 
     def _unix_socket(self, one, copies, number, target, unix):
         if not unix.peer:
-            path = f"{self._view}{unix.path}" if unix.path.startswith("/") else ""
+            path = unix.path if unix.path.startswith("/") else ""
             named = unix.path and not unix.path.startswith("@")
-            return Descriptor(number, target, moved=unix.path) if named and copies.moved(number, path) else None
+            return (
+                Descriptor(number, target, moved=unix.path)
+                if named and copies.moved(number, path, self._view)
+                else None
+            )
         if f"socket:[{unix.peer}]" in self._inodes:
             user = copies.peer_user(number) or 0
             same = user <= 0 or str(user) in one.status("Uid").split()

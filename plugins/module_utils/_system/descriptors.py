@@ -72,13 +72,14 @@ class Copies:
         """Pid of the process that made the other end of the unix socket behind ``number``, or listened there; None as of `kind_of`."""
         return self._ask(number, _peer_pid)
 
-    def moved(self, number, path):
+    def moved(self, number, path, root):
         """Whether the file of the bound unix socket behind ``number`` is still there, but by another name than that of the socket, which
         it would not get again. The fingerprint program gives it another one in the directory of the first, if CRIU can have that.
 
-        :param path: where the first name leads to from here; empty where that is not known.
+        :param path: the first name of the file, or empty where it was not an absolute one.
+        :param root: where the root of the process's mount namespace is from here.
         """
-        return bool(self._ask(number, lambda bound: _moved(bound, path, f"/proc/{self._pid}/root")))
+        return bool(self._ask(number, lambda bound: _moved(bound, f"{root}{path}" if path else "", root)))
 
     def _ask(self, number, question):
         copy = self._call(_PIDFD_GETFD, self._handle, number, 0)

@@ -5,6 +5,8 @@ from tests.applications import http, origin
 UNITS = ("haproxy.service",)
 PORTS = (8094, 8095)
 PACKAGES = ("haproxy",)
+# It uses cmpxchg16b without asking whether the processor has it. lab/vm.py says why the kernel must not.
+LAB = {"KUP_LAB_CPU": "max,-erms,-smap", "KUP_LAB_CMDLINE": "clearcpuid=cx16"}
 FILES = {**origin.FILES, "/etc/haproxy/words.map": "first one\n"}
 SETUP = f"""{origin.SETUP}
 sed -i -e '/^frontend pages$/,$d' -e '/^\\tstats socket ipv4@/d' -e 's/^global$/&\\n\\tstats socket ipv4@0.0.0.0:{PORTS[1]} level admin/' \

@@ -8,6 +8,7 @@ import pytest
 from ansible_collections.kup.fleet.plugins.module_utils._system import descriptors, processes
 
 NOBODY = 65534
+ROOT = "/proc/self/root"
 
 
 def test_the_user_of_a_peer():
@@ -75,10 +76,10 @@ def test_where_the_file_of_a_unix_socket_is(tmp_path, change, moved):
     ):
         bound.bind(f"{place}/socket")
         change(place)
-        assert copies.moved(bound.fileno(), f"{place}/socket") == moved
+        assert copies.moved(bound.fileno(), f"{place}/socket", ROOT) == moved
         # Of a name in a working directory nobody knows where it leads.
-        assert change is not rename or copies.moved(bound.fileno(), "")
-        assert not copies.moved(lonely.fileno(), "")
+        assert change is not rename or copies.moved(bound.fileno(), "", ROOT)
+        assert not copies.moved(lonely.fileno(), "", ROOT)
 
 
 def test_a_process_that_has_ended_has_no_sockets():
