@@ -15,6 +15,7 @@ SUITES = (
     *(("main", "bookworm-backports"), ("main", "trixie"), ("security", "trixie-security")),
     *(("main", "trixie-backports"), ("main", "forky"), ("main", "sid"), ("main", "experimental")),
 )
+_PARTS = "|".join(kernels.PARTS)
 
 
 def series(release):
@@ -30,6 +31,8 @@ class Package:
     version: str
     suite: mirror.Suite
     path: str
+    #: Whether the mirror still has all its parts, so that it can be installed; this one has the image.
+    is_whole: bool = True
 
     @property
     def series(self):
@@ -54,12 +57,21 @@ def _listed():
     found = {}
     for archive, name in SUITES:
         suite = mirror.Suite(main if archive == "main" else security, name)
-        for stanza in mirror.packages(suite, r"linux-(?:image|binary)-\d[^ \n]*-amd64"):
-            match = re.fullmatch(r"linux-(?:image|binary)-(\d+\.\d+[^ ]*?-(?:cloud-)?amd64)", stanza["Package"])
+        stanzas = {one["Package"]: one for one in mirror.packages(suite, rf"linux-(?:{_PARTS})-\d[^ \n]*-amd64")}
+        for package, stanza in stanzas.items():
+            match = re.fullmatch(r"linux-(?:image|binary)-(\d+\.\d+[^ ]*?-(?:cloud-)?amd64)", package)
             # An image package of a few kilobytes only depends on the one that has the image.
             if match and not re.search(r"-(rt|dbg|unsigned)", match[1]) and int(stanza["Size"]) > 1 << 20:
-                found.setdefault(match[1], Package(match[1], stanza["Version"], suite, stanza["Filename"]))
+                whole = _is_whole(match[1], stanzas)
+                found.setdefault(match[1], Package(match[1], stanza["Version"], suite, stanza["Filename"], whole))
     return sorted(found.values(), key=functools.cmp_to_key(_older_first))
+
+
+def _is_whole(release, stanzas):
+    needed = stanzas.get(f"linux-image-{release}", {}).get("Depends")
+    return needed is not None and set(re.findall(rf"linux-(?:{_PARTS})-{re.escape(release)}(?= |,|$)", needed)) <= set(
+        stanzas
+    )
 
 
 def wanted():
@@ -74,7 +86,7 @@ def download(package, folder):
 
     From 6.16 on a kernel is in several packages.
     """
-    parts = rf"linux-(?:{'|'.join(kernels.PARTS)})-{re.escape(package.release)}"
+    parts = rf"linux-(?:{_PARTS})-{re.escape(package.release)}"
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for stanza in mirror.packages(package.suite, parts):

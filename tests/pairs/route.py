@@ -8,13 +8,14 @@ from tests.kernels.packages import series
 def wanted(releases):
     """Return all pairs to be tried of the RELEASES, which are given oldest first.
 
-    Each kernel with the next one, both ways, as in a fleet that takes each update; and the newest of each series with the newest of
-    each other series.
+    Each kernel with the next one, both ways, as in a fleet that takes each update; each with the newest of all, as in one that has left
+    out many; and the newest of each series with the newest of each other series.
     """
     newest = {series(release): release for release in releases}
     across = itertools.permutations(newest.values(), 2)
     both_ways = [pair for one, other in itertools.pairwise(releases) for pair in ((one, other), (other, one))]
-    return list(dict.fromkeys([*across, *both_ways]))
+    to_newest = [(release, releases[-1]) for release in releases[:-1]]
+    return list(dict.fromkeys([*across, *both_ways, *to_newest]))
 
 
 def following(current, waiting, installed):

@@ -113,9 +113,9 @@ class Tour:
 def kernels(only):
     """Return {release: package} of Debian's cloud kernels that match the regular expression ONLY, oldest first."""
     known = [one for one in packages.wanted() if one.is_cloud and tuple(map(int, one.series.split("."))) >= OLDEST]
-    found = {one.release: one for one in known if only.search(one.release)}
+    found = {one.release: one for one in known if one.is_whole and only.search(one.release)}
     if len(found) < 2:
-        raise LabError(f"{len(found)} cloud kernels of the mirror match '{only.pattern}', expected at least two.")
+        raise LabError(f"{len(found)} whole cloud kernels of the mirror match '{only.pattern}', expected at least two.")
     return found
 
 
