@@ -20,8 +20,10 @@ static const char *const left_out_words[] = {
 
 /* linux/fs.h and sys/epoll.h, in the numbers of fdinfo. */
 enum {
-	/* Of open(2), with O_DIRECTORY: a file without a name is made then, and another one can only be opened. */
-	TMPFILE = 020000000,
+	/*
+	 * O_TMPFILE of open(2): a file without a name is made then, and another one can only be opened. It has the bit of O_DIRECTORY, which CRIU
+	 * drops of directories, too. Both only count while a file is opened.
+	 */
 	TMPFILE_AND_DIRECTORY = 020200000,
 	/* __FMODE_NONOTIFY, of fanotify's descriptors: kernels before 6.14 show it. */
 	NONOTIFY = 0400000000,
@@ -82,7 +84,7 @@ static void clear_bits(char *number, int base, unsigned long bits)
 /* Of an open file, in octal. */
 static void clear_flags(char *number)
 {
-	clear_bits(number, 8, strtoul(number, NULL, 8) & TMPFILE ? NONOTIFY | TMPFILE_AND_DIRECTORY : NONOTIFY);
+	clear_bits(number, 8, NONOTIFY | TMPFILE_AND_DIRECTORY);
 }
 
 /* "19", the third word behind "tfd:", as in "5 events: 19 data: 5" */

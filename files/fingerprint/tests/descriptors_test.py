@@ -43,9 +43,10 @@ libc.inotify_add_watch(watch, sys.argv[1].encode(), 0x4000100)
 fired = select.epoll()
 fired.register(other, select.EPOLLOUT | select.EPOLLONESHOT)
 fired.poll()
+folder = os.open(os.path.dirname(sys.argv[1]), os.O_RDONLY | os.O_DIRECTORY)
 nameless = os.open(os.path.dirname(sys.argv[1]), os.O_RDWR | os.O_TMPFILE)
 numbers = {
-    "file": file, "nameless": nameless, "fired": fired.fileno(), "socket": one.fileno(), "other": other.fileno(), "eventpoll": epoll.fileno(),
+    "file": file, "folder": folder, "nameless": nameless, "fired": fired.fileno(), "socket": one.fileno(), "other": other.fileno(), "eventpoll": epoll.fileno(),
     "timerfd": timer, "day": day, "over": over, "inotify": watch,
     "eventfd": libc.eventfd(3, 1), "signalfd": libc.signalfd(-1, struct.pack("16Q", 1 << 9, *15 * [0]), 0), "pipe": os.pipe()[0],
 }
@@ -96,7 +97,7 @@ class Descriptors(recorded.Recorded):
         one, other = self.numbers["socket"], self.numbers["other"]
         watched = sorted((f"{one},events:,1,data:,", f"{other},events:,4,data:,"))
         found = {kind: self.told(kind) for kind in self.numbers if kind not in ("socket", "other")}
-        kinds = {"nameless": "file", "fired": "eventpoll", "day": "timerfd", "over": "timerfd"}
+        kinds = {"folder": "file", "nameless": "file", "fired": "eventpoll", "day": "timerfd", "over": "timerfd"}
         for kind, each in found.items():
             self.assertEqual(each["kind"], kinds.get(kind, kind))
         self.assertEqual(found["file"]["lock"], "FLOCK,ADVISORY,WRITE,0,EOF;POSIX,ADVISORY,READ,5,14")
@@ -221,6 +222,7 @@ class Descriptors(recorded.Recorded):
 
     def test_how_a_file_was_made_is_not_compared(self):
         self.assertEqual(self.told("nameless")["flags"], "02100002")
+        self.assertEqual(self.told("folder")["flags"], "02100000")
 
     def test_what_an_epoll_watches_for_in_any_case_is_not_compared(self):
         self.assertIn("events:,40000000,", self.told("fired")["tfd"])

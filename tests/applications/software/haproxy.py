@@ -19,8 +19,8 @@ frontend pages
     http-request return status 200 content-type text/plain lf-string "%[str(second),map(/etc/haproxy/words.map,none)]" if {{ path /word }}
     default_backend origins
 backend origins
-    # It keeps connections to its servers for some seconds, and closes them by itself.
-    default-server pool-max-conn 0
+    # The server is not carried: an idle connection to it would end.
+    option http-server-close
     server one 127.0.0.1:{origin.HTTP}
     server other 127.0.0.1:{origin.HTTP}
 END
