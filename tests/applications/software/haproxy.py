@@ -45,6 +45,7 @@ class Client:
         lines = []
         while line := wire.line():
             lines.append(line.decode())
+        wire.close()
         return lines
 
     def _page(self, path):
