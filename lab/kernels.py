@@ -39,6 +39,12 @@ def _older_first(one, other):
     return 0
 
 
+def parts_of(release, stanza):
+    """Return the packages with the parts of the kernel RELEASE on which its image package depends, as the STANZA of that says."""
+    depends = stanza.get("Depends", "") + " "
+    return [name for name in (f"linux-{part}-{release}" for part in PARTS[1:]) if f"{name} " in depends]
+
+
 def _listed(suite, series, flavour):
     """Return {kernel: its pool files} for the images of this series and FLAVOUR that SUITE lists with all their parts."""
     name = rf"linux-(?:{'|'.join(PARTS)})-{re.escape(series)}[.-][^ \n]*{FLAVOUR}"
@@ -50,11 +56,7 @@ def _listed(suite, series, flavour):
         if not package.startswith("linux-image-"):
             continue
         release = package.removeprefix("linux-image-")
-        parts = [
-            f"linux-{part}-{release}"
-            for part in PARTS[1:]
-            if f"linux-{part}-{release} " in stanza.get("Depends", "") + " "
-        ]
+        parts = parts_of(release, stanza)
         if re.match(r"\d+\.\d+\.\d", release) and all(part in stanzas for part in parts):
             found[Kernel(release, stanza["Version"], suite)] = [stanzas[part]["Filename"] for part in [package, *parts]]
     return found

@@ -68,10 +68,8 @@ def _listed():
 
 
 def _is_whole(release, stanzas):
-    needed = stanzas.get(f"linux-image-{release}", {}).get("Depends")
-    return needed is not None and set(re.findall(rf"linux-(?:{_PARTS})-{re.escape(release)}(?= |,|$)", needed)) <= set(
-        stanzas
-    )
+    image = stanzas.get(f"linux-image-{release}")
+    return image is not None and stanzas.keys() >= set(kernels.parts_of(release, image))
 
 
 def wanted():
