@@ -74,7 +74,7 @@ def needed(facts, switching, cutoff, estimate):
 
 
 def _seconds(about, switching):
-    """What a node needed from its turn, or from its switch, to the end; None if it did not go through both in this rollout.
+    """What a node needed from its turn, or from its switch, to the end; None if this rollout has permitted it nothing.
 
     The last permit is that of its switch, the only one where it has nothing to do before.
     """

@@ -183,9 +183,9 @@ def run(args, applications, others, packages, note):
     """Take APPLICATIONS the way of ARGS; return the bad results."""
     out = REPO / "build" / args.lab
     out.mkdir(parents=True, exist_ok=True)
-    # One image for both engines, with all packages: it is made once, and takes some minutes.
     for one in applications:
         os.environ.update(one.LAB)
+    # One image for both engines, with all packages: it is made once, and takes some minutes.
     wish = ("--release", args.release, "--disk", DISK, "--data", 2, "--packages", *packages, *args.node)
     with machine(args.lab, out, True, *wish, memory=args.mem) as node:
         try:
