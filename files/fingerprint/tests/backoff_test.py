@@ -7,6 +7,7 @@ have sent once more. Then half of them are sent the messages. No time is compare
 
 import collections
 import ctypes
+import itertools
 import os
 import select
 import selectors
@@ -27,7 +28,7 @@ EACH = 4  # clients of a kind, with the messages and without
 
 SERVER, CLIENT = "10.99.0.1", "10.99.0.2"
 SERVER6, CLIENT6 = "fd99::1", "fd99::2"
-LINK_SERVER = "fe80::99:1"
+LINK_SERVER, LINK_CLIENT = "fe80::99:1", "fe80::99:2"
 PORT4, PORT6, PORT_BOTH, PORT_SILENT = 7001, 7002, 7003, 7009
 #: kind → (family, address, port); the last but one is IPv4 at an IPv6 socket of the server
 KINDS = {
@@ -36,6 +37,8 @@ KINDS = {
     "mapped": (socket.AF_INET, SERVER, PORT_BOTH),
     "link-local": (socket.AF_INET6, f"{LINK_SERVER}%client", PORT6),
 }
+#: A port of its own for each client, by which the record's lines are told apart: the kernel gives one port to two kinds.
+CLIENT_PORTS = itertools.count(20000)
 TCP_REPAIR, TCP_REPAIR_QUEUE, LEAVE_WITHOUT_PROBE, SEND_QUEUE = 19, 20, -1, 2
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -122,6 +125,16 @@ def wait_for_a_doubling(clients):
         time.sleep(0.02)
 
 
+def wait_for_routes(*addresses):
+    """The kernel notices a moment after `ip link set up` that a link works, and has no IPv6 route before."""
+    end = time.monotonic() + 10
+    for address in addresses:
+        with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as one:
+            while one.connect_ex(socket.getaddrinfo(address, 9)[0][4]):
+                assert time.monotonic() < end, f"no route to {address}"
+                time.sleep(0.01)
+
+
 class Messages:
     """The ICMP messages that come to the clients."""
 
@@ -169,11 +182,14 @@ class Backoff(unittest.TestCase):
         shell(f"ip link set lo up && ip link add server type veth peer name client netns {client}")
         cls.set_up("server", f"{SERVER}/24", f"{SERVER6}/64", f"{LINK_SERVER}/64")
         enter(cls.places["client"])
-        cls.set_up("client", f"{CLIENT}/24", f"{CLIENT6}/64")
+        cls.set_up("client", f"{CLIENT}/24", f"{CLIENT6}/64", f"{LINK_CLIENT}/64")
+        wait_for_routes(SERVER6, f"{LINK_SERVER}%client")
         enter(cls.places["server"])
+        wait_for_routes(CLIENT6)
 
     @staticmethod
     def set_up(name, *addresses):
+        shell(f"ip link set {name} addrgenmode none")  # an address that the kernel makes cannot be used for a second
         for address in addresses:
             shell(f"ip address add {address} dev {name} {'nodad' if ':' in address else ''}")
         shell(f"ip link set {name} up")
@@ -216,6 +232,7 @@ class Backoff(unittest.TestCase):
         for _each in range(count):
             one = socket.socket(family)
             self.addCleanup(one.close)
+            one.bind(("", next(CLIENT_PORTS)))
             one.connect(socket.getaddrinfo(address, port, family, socket.SOCK_STREAM)[0][4])
             one.sendall(b"a")
             self.assertEqual(one.recv(1), b"a")
