@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 
 from ansible.errors import AnsibleConnectionFailure
 
@@ -17,4 +18,4 @@ class ActionModule(NodeAction):
     def run(self, tmp=None, task_vars=None):
         with contextlib.suppress(AnsibleConnectionFailure):
             self._connection.reset()
-        return super().run(tmp, task_vars)
+        return {**super().run(tmp, task_vars), "ended": time.time()}

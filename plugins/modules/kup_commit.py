@@ -52,6 +52,11 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+ended:
+  description: When the module had ended, in seconds since the epoch by the controller's clock.
+  type: float
+  returned: always
+  sample: 1767268800.5
 record:
   description: The node's transaction record.
   type: dict

@@ -66,6 +66,13 @@ def committed(facts):
     return not facts.get("__kup_failed") and bool(not kept.get("failed") or facts.get("__kup_went_back"))
 
 
+def ended(facts):
+    """When a node with these facts has come to the end of its turn (seconds since the epoch, by the controller's clock): when its kernel was
+    kept, or it was put back into service after that; None if neither was.
+    """
+    return facts.get("__kup_turn_ended") or (facts.get("kup_restore_kept") or {}).get("ended")
+
+
 def to_update(facts):
     """Whether a node with these facts is to be updated: it needs it, and nothing has gone wrong in its preparation."""
     fit = facts.get("kup_checkpoint_fit") or {}

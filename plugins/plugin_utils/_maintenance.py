@@ -78,7 +78,7 @@ def _seconds(about, switching):
 
     The last permit is that of its switch, the only one where it has nothing to do before.
     """
-    permits, ended = about.get("__kup_permits") or [], about.get("__kup_turn_ended")
+    permits, ended = about.get("__kup_permits") or [], _budget.ended(about)
     return ended - permits[-1 if switching else 0] if ended is not None and permits else None
 
 

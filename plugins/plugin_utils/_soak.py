@@ -90,7 +90,7 @@ def last(facts, batches, length, now):
 
 def _of(batches, facts, length, now):
     nodes = [name for batch in batches for name in batch if _budget.committed(facts[name])]
-    ends = [float(facts[name].get("__kup_turn_ended") or now) for name in nodes]
+    ends = [float(_budget.ended(facts[name]) or now) for name in nodes]
     return Soak(tuple(nodes), max(ends), length.until(ends)) if nodes else Soak()
 
 

@@ -78,6 +78,19 @@ def test_who_counts_as_what():
 
 
 @pytest.mark.parametrize(
+    ("facts", "ended"),
+    [
+        ({}, None),
+        ({"kup_restore_kept": {"failed": False, "ended": 5.5}}, 5.5),
+        ({"kup_restore_kept": {"failed": False, "ended": 5.5}, "__kup_turn_ended": 7.5}, 7.5),
+        ({"__kup_turn_ended": 7.5}, 7.5),
+    ],
+)
+def test_a_turn_ends_with_the_commit_or_with_what_follows_it(facts, ended):
+    assert _budget.ended(facts) == ended
+
+
+@pytest.mark.parametrize(
     ("facts", "limits", "objection"),
     [
         ([WAITS, WAITS], {}, ""),

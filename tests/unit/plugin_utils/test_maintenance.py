@@ -23,7 +23,7 @@ def saturday(text):
 
 
 def committed(permits, ended, **more):
-    return {"kup_restore_kept": {"failed": False}, "__kup_permits": permits, "__kup_turn_ended": ended, **more}
+    return {"kup_restore_kept": {"failed": False, "ended": ended}, "__kup_permits": permits, **more}
 
 
 FACTS = {
@@ -31,7 +31,7 @@ FACTS = {
     "n2": committed([100.0, 110.0], 290.0),
     # Neither counts: it failed, or an earlier rollout has switched it, or its turn has not ended.
     "n3": committed([0.0, 0.0], 900.0, __kup_failed=True),
-    "n4": {"kup_restore_kept": {"failed": False}, "__kup_turn_ended": 900.0},
+    "n4": {"kup_restore_kept": {"failed": False, "ended": 900.0}},
     "n5": {"__kup_permits": [0.0]},
     "n6": {},
 }

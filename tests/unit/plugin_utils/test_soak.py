@@ -17,7 +17,7 @@ BATCHES = [["a"], ["b", "c"], ["d", "e"]]
 
 
 def kept(ended):
-    return {**FIT, "kup_restore_kept": {"failed": False}, "__kup_turn_ended": ended}
+    return {**FIT, "kup_restore_kept": {"failed": False, "ended": ended}}
 
 
 FACTS = {"a": kept(100.0), "b": FIT, "c": FIT, "d": FIT, "e": FIT}
