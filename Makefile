@@ -150,8 +150,10 @@ tools:
 		$(MAKE) -s -C files/$$program; \
 		cmp -s build/$$program/$$program files/$$program/$$program || install -m 755 build/$$program/$$program files/$$program/$$program; \
 	done
-	@$(MAKE) -s -C files/ends
-	@cmp -s build/ends/kup_pairs.so files/ends/kup_pairs.so || install -m 755 build/ends/kup_pairs.so files/ends/kup_pairs.so
+	@for library in ends/kup_pairs.so sums/kup_sums.so; do \
+		$(MAKE) -s -C files/$${library%/*}; \
+		cmp -s build/$$library files/$$library || install -m 755 build/$$library files/$$library; \
+	done
 
 .PHONY: lab-tools
 lab-tools: tools

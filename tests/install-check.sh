@@ -25,7 +25,9 @@ fi
 for program in paged environment fingerprint; do
     install -m 755 files/$program/$program build/package/files/$program/$program
 done
-install -m 755 files/ends/kup_pairs.so build/package/files/ends/kup_pairs.so
+for library in ends/kup_pairs.so sums/kup_sums.so; do
+    install -m 755 files/$library build/package/files/$library
+done
 ansible-galaxy collection build --force --output-path build build/package
 [ "${1:-}" != --build-only ] || exit 0
 
@@ -45,7 +47,9 @@ install_into "$work/built" "$built"
 for program in paged environment fingerprint; do
     test -x "$work/built/ansible_collections/kup/fleet/files/$program/$program"
 done
-test -x "$work/built/ansible_collections/kup/fleet/files/ends/kup_pairs.so"
+for library in ends/kup_pairs.so sums/kup_sums.so; do
+    test -x "$work/built/ansible_collections/kup/fleet/files/$library"
+done
 ansible-playbook --syntax-check "${arguments[@]}" kup.fleet.kup_update
 ansible-doc --list kup.fleet
 
@@ -68,7 +72,9 @@ ansible localhost --module-name kup.fleet.kup_programs
 for program in paged environment fingerprint; do
     test -x "$programs/$program/$program"
 done
-test -x "$programs/ends/kup_pairs.so"
+for library in ends/kup_pairs.so sums/kup_sums.so; do
+    test -x "$programs/$library"
+done
 
 # Galaxy's own checks of a tarball, but for the linters, which `make lint` runs. They ask for an address of the repository, which
 # there is not yet.

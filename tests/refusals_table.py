@@ -40,7 +40,9 @@ SECTIONS = {
         "_environment.attribute_checks"
     ],
     "What stops one engine": ["_engines.checks"],
-    "What stops a patched kernel (engine `ppp`, found when the kernels are staged)": ["_image.checks"],
+    "What stops a kernel image without its decompressor (found when the kernels are staged; without `ppp` the file is loaded as it is then)": [
+        "_image.checks"
+    ],
 }
 
 

@@ -2,11 +2,11 @@
 /*
  * The code of a patched bzImage in place of the decompressor. The kernel lies behind it, unpacked, where it will run.
  *
- * It does what the decompressor does for KASLR: choose a random virtual address, apply the kernel's relocations, and tell
- * the kernel to randomize its memory regions as well. The physical address is where kexec has put the image.
+ * It compares the check sums of all that was loaded. Then it does what the decompressor does for KASLR: choose a random virtual address,
+ * apply the kernel's relocations, and tell the kernel to randomize its memory regions as well. The physical address is where kexec has put
+ * the image.
  */
-#include <stdint.h>
-
+#include "boot.h"
 #include "words.h"
 
 /* Offsets in struct boot_params: Documentation/arch/x86/zero-page.rst and boot.rst */
@@ -17,18 +17,8 @@
 
 #define SLOT (2ull << 20)
 
-/* Written by plugins/module_utils/_image/image.py: distances are bytes from the start of the protected-mode part. */
-struct parameters {
-	char magic[8];
-	uint32_t kernel;      /* where the kernel lies, on a multiple of 2 MiB */
-	uint32_t entry;       /* its first instruction, from there */
-	uint32_t relocations; /* where their list lies: 64-bit ones, 32-bit ones, negative 32-bit ones */
-	uint32_t count[3];
-	uint32_t slots;       /* number of virtual addresses to choose from, 2 MiB apart */
-	uint32_t zero;
-};
-
-__attribute__((section(".parameters"), used)) static volatile const struct parameters parameters = { .magic = "KUPboot1" };
+__attribute__((section(".parameters"), used)) static volatile const struct parameters parameters = { .magic = KUP_BOOT_MAGIC };
+__attribute__((section(".sums"), used)) static volatile const struct kup_sums sums = { .state = KUP_SUMS_NONE };
 
 extern char image_start[] __attribute__((visibility("hidden")));
 
@@ -81,7 +71,31 @@ static const uint32_t *relocate(char *kernel, const uint32_t *list, uint32_t cou
 	return list;
 }
 
-/* Returns the address of the kernel's first instruction. The purgatory has checked that the image is as it was written. */
+/* Starts the machine anew: by the chipset's register, and where there is none by a fault that nobody handles. */
+__attribute__((noreturn)) static void reset(void)
+{
+	struct {
+		uint16_t size;
+		uint64_t address;
+	} __attribute__((packed)) nothing = { 0 };
+
+	__asm__ volatile("outb %b0, %w1" : : "a"(2), "Nd"(0xcf9));
+	__asm__ volatile("outb %b0, %w1" : : "a"(6), "Nd"(0xcf9));
+	for (;;)
+		__asm__ volatile("lidt %0; int3" : : "m"(nothing));
+}
+
+/* A kernel that is not as it was loaded must not run: the firmware starts the preserved one, which knows where the update stands. */
+static void check_segments(void)
+{
+	const struct kup_sums *all = (const struct kup_sums *)&sums;
+
+	__asm__("" : "+r"(all)); /* written since it was compiled */
+	if (!kup_sums_hold(all))
+		reset();
+}
+
+/* Returns the address of the kernel's first instruction. */
 __attribute__((used)) void *boot(char *boot_params)
 {
 	char *kernel = image_start + parameters.kernel;
@@ -90,6 +104,7 @@ __attribute__((used)) void *boot(char *boot_params)
 	const char *nokaslr = find_word((const char *)line, "nokaslr");
 	uint64_t delta = 0;
 
+	check_segments();
 	boot_params[LOADFLAGS] &= ~KASLR_FLAG;
 	if (!nokaslr || (*nokaslr && *nokaslr != ' ')) {
 		boot_params[LOADFLAGS] |= KASLR_FLAG;

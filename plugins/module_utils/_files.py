@@ -33,11 +33,15 @@ def make_directory(path):
 def _durable(path, mode, fill):
     temporary = f"{path}.new"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
-    with os.fdopen(descriptor, "wb") as stream:
-        os.fchmod(stream.fileno(), mode)
-        fill(stream)
-        stream.flush()
-        os.fsync(stream.fileno())
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            os.fchmod(stream.fileno(), mode)
+            fill(stream)
+            stream.flush()
+            os.fsync(stream.fileno())
+    except OSError:
+        os.unlink(temporary)  # the disk is full, say, and others need what there was
+        raise
     os.rename(temporary, path)
     sync_directory(os.path.dirname(path))
 

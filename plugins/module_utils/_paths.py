@@ -52,8 +52,10 @@ PANIC_LOG = STATE + "/panic.log"
 RUNTIME = "/usr/local/lib/kup"
 # CRIU's plug-in, in a directory of its own: CRIU loads all that are in one.
 PLUG_INS = RUNTIME + "/ends"
+# Preloaded into kexec(8).
+SUMS = RUNTIME + "/sums/kup_sums.so"
 # Programs for one architecture, which are there beside what `_update.runtime` installs.
-PROGRAMS = ("paged", "environment", "fingerprint", "ends/kup_pairs.so")
+PROGRAMS = ("paged", "environment", "fingerprint", "ends/kup_pairs.so", "sums/kup_sums.so")
 UNIT_TEMPLATES = RUNTIME + "/units"
 GENERATOR = "/etc/systemd/system-generators/kup"
 

@@ -22,16 +22,17 @@ def is_program(path):
         return False
 
 
-def run(argv, *, timeout=60, stdin=None, check=True):
+def run(argv, *, timeout=60, stdin=None, check=True, more=()):
     """Run ``argv`` (a list, never a shell line) with ``LANG=C``.
 
     :param timeout: seconds.
     :param stdin: text for the standard input.
     :param check: raise on a non-zero exit code.
+    :param more: variables of its environment, beside ours: pairs.
     :returns: ``subprocess.CompletedProcess`` with text output.
     :raises KupError: the tool is missing, failed (with ``check``) or took too long.
     """
-    environment = dict(os.environ, LANG="C", LC_ALL="C")
+    environment = {**os.environ, "LANG": "C", "LC_ALL": "C", **dict(more)}
     try:
         done = subprocess.run(
             argv,

@@ -144,13 +144,13 @@ from ansible_collections.kup.fleet.plugins.module_utils._image import image as k
 def work(wanted, check_mode):
     kernel = kernel_image.read(wanted["path"])
     image = kernel_image.describe(kernel)
-    blockers = [blocker.as_dict() for blocker in kernel_image.blockers(image)]
+    blockers = [blocker.as_dict() for blocker in kernel_image.blockers(kernel)]
     result = {"changed": False, "image": image, "blockers": blockers}
     if wanted["state"] == "patched":
         result["patched"] = kernel_image.cached_path(kernel, wanted["cache"])
         result["changed"] = not kernel_image.is_cached(result["patched"])
         if result["changed"] and not check_mode:
-            kernel_image.write(kernel, result["patched"])
+            kernel_image.write(kernel_image.build(kernel), result["patched"])
     return result
 
 

@@ -11,7 +11,8 @@ short_description: Build the nodes' programs on the controller where the collect
 version_added: 0.1.0
 description:
   - The programs V(paged) (the page daemon), V(environment) and V(fingerprint) are static and run on the nodes, and V(ends/kup_pairs.so) is a
-    plug-in of CRIU. C(make collection) puts them into the collection's tarball. A collection that C(ansible-galaxy) alone has built holds only their sources.
+    plug-in of CRIU, V(sums/kup_sums.so) is preloaded into kexec(8). C(make collection) puts them into the collection's tarball. A collection
+    that C(ansible-galaxy) alone has built holds only their sources.
   - Builds them in the collection with C(make) and C(gcc). Fails with one sentence where that is not possible.
 attributes:
   check_mode:

@@ -12,6 +12,8 @@
  *	kuptest.frames=N	frames to keep
  *	kuptest.spoil=WHAT	what is to be wrong with the table: magic, digest, order, overlap, range, nonce, reserved
  *	kuptest.unchecked	load without the purgatory's check
+ *	kuptest.sums		load with check sums of ours in its place, by /kup_sums.so
+ *	kuptest.flip=N,OFFSET	and then make this byte of the Nth segment wrong
  *	kuptest.file		load with kexec_file_load, which chooses the place itself: only with kuptest.stock
  *	kuptest.nokaslr		start the second kernel with nokaslr
  *	kuptest.stock		do not name a table to the second kernel: what its start costs without one
@@ -199,10 +201,14 @@ static void load(uint64_t address, uint64_t nonce)
 
 		snprintf(low, sizeof(low), "--mem-min=0x%lx", window_start);
 		snprintf(high, sizeof(high), "--mem-max=0x%lx", window_end);
+		if (word("kuptest.sums"))
+			setenv("LD_PRELOAD", "/kup_sums.so", 1);
+		if (word("kuptest.flip="))
+			setenv("KUPTEST_FLIP", strtok(strdup(word("kuptest.flip=")), " \n"), 1);
 		if (word("kuptest.file"))
 			execl("/kexec", "kexec", "-s", "-l", "/kernel", "--initrd=/initrd", line, NULL);
 		execl("/kexec", "kexec", "-c", "-l", "/kernel", "--initrd=/initrd", low, high, line,
-		      word("kuptest.unchecked") ? "--no-checks" : NULL, NULL);
+		      word("kuptest.unchecked") || word("kuptest.sums") ? "--no-checks" : NULL, NULL);
 		_exit(127);
 	}
 	if (child < 0 || waitpid(child, &status, 0) != child || status)

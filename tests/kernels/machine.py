@@ -6,7 +6,10 @@ import subprocess
 import tempfile
 import threading
 
+from lab.paths import REPO
+
 HERE = pathlib.Path(__file__).resolve().parent
+SUMS = REPO / "files" / "sums" / "kup_sums.c"
 MEMORY_MB = 1024
 # Seconds for both kernels together, on a machine that does other work beside.
 LIMIT = 3600
@@ -18,6 +21,31 @@ def build_init(into, sources=(HERE / "init.c",)):
     """Compile the test machine's only program."""
     flags = ["-O2", "-static", "-Wall", "-Wextra", "-Werror"]
     subprocess.run(["nice", "-n", "19", "gcc", *flags, "-o", str(into), *map(str, sources)], check=True)
+
+
+def build_sums(into):
+    """Compile the library that sums up what kexec(8) loads, so that it can be told to spoil a byte afterwards (flip.h)."""
+    define, call = "/* Stands before the C library's own", "\tresult = call(number, argument);\n"
+    source, flip = SUMS.read_text(encoding="utf-8"), (HERE / "flip.h").read_text(encoding="utf-8")
+    if source.count(define) != 1 or source.count(call) != 1:
+        raise RuntimeError(f"{SUMS} has not the two places that are looked for in it.")
+    arguments = "(uint64_t)argument[0], (size_t)argument[1], (struct segment *)argument[2]"
+    source = source.replace(define, flip + define)
+    source = source.replace(call, f"\tif (regions)\n\t\tkuptest_flip({arguments});\n{call}")
+    flags = [
+        "-D_GNU_SOURCE",
+        "-O2",
+        "-fPIC",
+        "-shared",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        f"-I{SUMS.parent}",
+        "-x",
+        "c",
+        "-",
+    ]
+    subprocess.run(["gcc", "-o", str(into), *flags], input=source, text=True, check=True)
 
 
 def _member(name, mode, content):

@@ -1,4 +1,4 @@
-"""Patch every kernel that the mirror serves, boot it, and prove its reservation.
+"""Patch every kernel that the mirror serves, boot it, and prove its reservation, and that it does not run with a byte that is wrong.
 
     python3 -m tests.kernels.run [--minutes N] [--cache DIR] [--only REGEX] [--again]
     python3 -m tests.kernels.run --table
@@ -12,6 +12,7 @@ import argparse
 import datetime
 import hashlib
 import pathlib
+import random
 import re
 import sys
 import tempfile
@@ -33,6 +34,8 @@ FIRST = "6.12"
 FRAMES = 100000
 # At least so many whole blocks of 2 MiB are among them.
 BLOCKS = 8
+# The segments but the purgatory's: boot parameters with the command line, kernel, initramfs.
+SEGMENTS = 3
 # What QEMU gives the machine, without the ends that the firmware keeps.
 RAM = [(1 << 20, (machine.MEMORY_MB << 20) - (2 << 20))]
 
@@ -42,13 +45,16 @@ def known():
     return {row["release"]: row for row in results.read(RESULTS) if row["code"] == CODE}
 
 
-def boot(first, image, init, words, five_level):
-    """Jump from the image ``first`` into ``image`` at a random place; returns what was said."""
+def boot(first, image, init, words, five_level, files=()):
+    """Jump from the image ``first`` into ``image`` at a random place; returns what was said.
+
+    :param files: paths of more files for the first kernel's root directory.
+    """
     window = load_window.choose(RAM, load_window.size(image) + init.stat().st_size)
     # Without 5-level page tables a kernel cannot be entered by one that uses them.
     cpu = "max" if five_level else "max,la57=off"
     words = [f"kuptest.window={window[0]:x}-{window[1]:x}", *words]
-    said, console = machine.jump([(first, ()), (image, ())], init, words, cpu, is_counted=True)
+    said, console = machine.jump([(first, files), (image, ())], init, words, cpu, is_counted=True)
     if "end" not in said:
         said["failed"].append("the second kernel did not come to its end: " + console[-300:])
     return said
@@ -80,7 +86,17 @@ def verdict(said):
     return ""
 
 
-def try_one(package, image, first, init, compare):
+def spoil(first, image, init, five_level, sums):
+    """Have one byte of what is loaded be wrong; returns (number of the segment, offset) and what is wrong then."""
+    wrong = random.randrange(SEGMENTS), random.randrange(1 << 30)
+    words = ["kuptest.frames=1000", "kuptest.stock", "kuptest.sums", "kuptest.flip={},{}".format(*wrong)]
+    said = boot(first, image, init, words, five_level, [sums])
+    if "jump" not in said or "init" in said:
+        return wrong, f"a kernel ran with byte {wrong[1]} of segment {wrong[0]} wrong, or was never started"
+    return wrong, ""
+
+
+def try_one(package, image, first, init, sums, compare):
     """One kernel's row."""
     row = {"release": package.release, "package": package.version, "suite": package.suite.name, "code": CODE}
     row["date"] = datetime.date.today().isoformat()
@@ -93,7 +109,9 @@ def try_one(package, image, first, init, compare):
     with tempfile.TemporaryDirectory(prefix="kup-kernels-") as scratch:
         patched = pathlib.Path(scratch) / "image"
         patched.write_bytes(content)
-        said = boot(first, patched, init, [f"kuptest.frames={FRAMES}"], row["five_level_paging"])
+        words = [f"kuptest.frames={FRAMES}", "kuptest.sums"]
+        said = boot(first, patched, init, words, row["five_level_paging"], [sums])
+        row["flipped"], ran = spoil(first, patched, init, row["five_level_paging"], sums)
     row |= {
         key: said[key]
         for key in ("frames", "runs", "right", "wrong", "unlike", "blocks", "filled", "start_s")
@@ -104,7 +122,7 @@ def try_one(package, image, first, init, compare):
     if compare:
         stock = boot(first, image, init, ["kuptest.frames=1000", "kuptest.stock"], row["five_level_paging"])
         row["stock_jump_to_init_s"] = start(stock)
-    reason = verdict(said)
+    reason = verdict(said) or ran
     return row | ({"verdict": "failed", "reason": reason} if reason else {"verdict": "passed"})
 
 
@@ -127,6 +145,8 @@ def main():
     options.cache.mkdir(parents=True, exist_ok=True)
     init = options.cache / "init"
     machine.build_init(init)
+    sums = options.cache / "kup_sums.so"
+    machine.build_sums(sums)
     # The newest of each series first: a run that is stopped early has seen them all.
     order = sorted(wanted, key=lambda package: newest[package.series, package.is_cloud] is not package)
     bad, until = 0, time.monotonic() + 60 * options.minutes
@@ -139,7 +159,7 @@ def main():
         if not image:
             print(f"{package.release}: listed, but not on the mirror", flush=True)
             continue
-        row = try_one(package, image, first, init, newest[package.series, package.is_cloud] is package)
+        row = try_one(package, image, first, init, sums, newest[package.series, package.is_cloud] is package)
         if image != first:
             image.unlink()
         results.append(RESULTS, row)

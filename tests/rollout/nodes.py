@@ -12,7 +12,13 @@ from pathlib import Path
 REPO = Path(__file__).resolve().parents[2]
 CONNECTIONS = Path(__file__).parent / "connection"
 # Built by make, and not looked into: the nodes do not run them.
-PROGRAMS = ("paged/paged", "environment/environment", "fingerprint/fingerprint", "ends/kup_pairs.so")
+PROGRAMS = (
+    "paged/paged",
+    "environment/environment",
+    "fingerprint/fingerprint",
+    "ends/kup_pairs.so",
+    "sums/kup_sums.so",
+)
 _LIMIT = 300  # seconds; a run takes ten on an idle machine
 
 

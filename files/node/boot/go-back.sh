@@ -21,13 +21,19 @@ rearm_frames() {
 	"$lib/paged" rearm
 }
 
+# load_unpacked: load the preserved kernel as it was unpacked beforehand; fails where it was not
+load_unpacked() {
+	place=$state/kernels/$KERNEL_OLD/unpacked.window
+	[ -e "$place" ] && load_preserved "$(cat "$place") --load" unpacked cmdline
+}
+
 # load_way_back: load the preserved kernel. It takes the frames only where the module has vouched for them: it starts as it does cold
-# otherwise. It is started at once, so kexec(8) need not check later whether it is whole.
+# otherwise.
 load_way_back() {
 	if rearm_frames; then
-		load_preserved "$WINDOW --no-checks --load" patched cmdline "kup_ppp.table=$TABLE"
+		load_preserved "$WINDOW --load" patched cmdline "kup_ppp.table=$TABLE"
 	else
-		load_preserved '--kexec-syscall-auto --load' vmlinuz cmdline
+		load_unpacked || load_preserved '--kexec-syscall-auto --load' vmlinuz cmdline
 	fi
 }
 

@@ -10,7 +10,20 @@ load_preserved() {
 	shift 3
 	[ ! -e "$folder/initrd" ] || options="$options --initrd=$folder/initrd"
 	# shellcheck disable=SC2086  # several words
-	kexec $options "$folder/$image" --command-line="$(cat "$folder/$line")${*:+ $*}"
+	set -- kexec $options "$folder/$image" --command-line="$(cat "$folder/$line")${*:+ $*}"
+	case $image in
+	patched | unpacked) load_summed "$@" ;;
+	*) "$@" ;;
+	esac
+}
+
+# load_summed KEXEC...: run kexec(8) so that the image's own code compares check sums of all that is loaded; kexec(8)'s own, which take many
+# times as long, have to do where these cannot be made
+load_summed() {
+	case $(LD_PRELOAD=/usr/local/lib/kup/sums/kup_sums.so "$@" --no-checks) in
+	kup_sums:*) ;;
+	*) "$@" ;;
+	esac
 }
 
 # initial_apicid: print the number of the processor that this kernel was started on

@@ -13,13 +13,16 @@ import tempfile
 
 from .._errors import KupError
 from .._files import copy_file, make_directory, read_text, write_file
-from .._paths import KERNELS
+from .._paths import KERNELS, SUMS
 from .._run import run
 from . import checks, kernels, panic, root_device
 
 #: The word that `crash_kernel.room` puts on a command line. The address @0 (anywhere) is redundant: it tells the word from an
 #: operator's own.
 CRASH_MEMORY = re.compile(r"crashkernel=\d+K@0")
+
+#: How the names begin of what is made of a preserved image (`_engines.direct`): none of another image may stay.
+MADE = ("patched", "unpacked")
 
 _FOUR_LEVELS = "no5lvl"
 
@@ -84,6 +87,9 @@ def preserve(release, initramfs):
         return False
     make_directory(KERNELS)
     make_directory(directory)
+    for name in os.listdir(directory):
+        if name.startswith(MADE):
+            os.unlink(f"{directory}/{name}")
     copy_file(image, f"{directory}/vmlinuz")
     if kind == "none":
         if os.path.exists(f"{directory}/initrd"):
@@ -127,6 +133,20 @@ def load(release, more=""):
     :raises KupError: kexec(8) refuses it.
     """
     run(load_command(f"{place(release)}/vmlinuz", ["--kexec-syscall-auto"], more))
+
+
+def load_summed(image, options, more=""):
+    """Load ``image``, one that `_image.image` has written, with check sums that its own code compares (files/sums).
+
+    :param options: words for kexec(8), with that of the system call which it uses.
+    :param more: words for the kernel's command line.
+    :raises KupError: kexec(8) refuses it.
+    """
+    command = load_command(image, options, more)
+    done = run([*command, "--no-checks"], more=[("LD_PRELOAD", SUMS)])
+    # Without the library, or on a processor that cannot sum up so fast, kexec(8)'s own have to do.
+    if not done.stdout.startswith("kup_sums: "):
+        run(command)
 
 
 def load_command(image, options, more=""):

@@ -4,7 +4,7 @@
 
 """Where in physical memory the next kernel is loaded.
 
-A decompressor puts the kernel at a random physical address. A patched image stays where kexec(8) puts it, which is always
+A decompressor puts the kernel at a random physical address. An unpacked image stays where kexec(8) puts it, which is always
 the same place: so a window is drawn by lot, and kexec(8) is held to it (``--mem-min``, ``--mem-max``, with kexec_load).
 Recorded frames must not lie in the window: kexec does not ask whether it overwrites them. Pages in it are copied elsewhere while
 the application is frozen, so the emptiest of several windows is taken.
@@ -52,7 +52,7 @@ def transient(iomem="/proc/iomem"):
 
 
 def size(image, initrd=None, runs=0):
-    """Bytes that a window needs for the patched ``image`` and the ``initrd`` (paths).
+    """Bytes that a window needs for the unpacked ``image`` and the ``initrd`` (paths).
 
     :param runs: the largest number of runs of recorded frames. What the segments leave free in the window is one piece, however
         the rest of the memory is scattered: there the new kernel's list of reserved memory finds room.

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import abc
 
-from .._boot import crash_kernel, kexec
+from .._boot import crash_kernel
+from . import direct
 
 
 class Engine(abc.ABC):
@@ -49,7 +50,7 @@ class Engine(abc.ABC):
     def packages(self, kernels):
         """Debian packages that the engine needs for ``kernels`` (releases) and that are not installed: a list."""
         del kernels
-        return []
+        return direct.packages()
 
     def prepare(self, release):
         """Prepare what the engine needs of the preserved kernel ``release``, hours before the switch.
@@ -57,8 +58,7 @@ class Engine(abc.ABC):
         :returns: whether anything was written.
         :raises KupError: the kernel does not fit.
         """
-        del release
-        return False
+        return direct.prepare(release)
 
     def images_bytes(self, rss, shmem):
         """Estimated size of the images.
@@ -83,7 +83,7 @@ class Engine(abc.ABC):
         :returns: a text for the shell of the next boot (boot/N/frames, see `boot_plan`); empty: none.
         :raises KupError: the kernel cannot be loaded. The caller calls `give_up`.
         """
-        kexec.load(target, crash_kernel.words(record, target))
+        direct.load(target, crash_kernel.words(record, target))
         return ""
 
     def seal(self, checkpoints):

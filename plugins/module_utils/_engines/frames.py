@@ -16,10 +16,9 @@ import os
 from .._blocker import Blocked
 from .._boot import kernels, kexec, load_window
 from .._errors import KupError
-from .._files import read_text, write_file
 from .._image import image as kernel_image
 from .._run import run
-from . import kmod, page_daemon
+from . import direct, kmod, page_daemon
 
 # Beside vmlinuz in a staged kernel's place; files/node/boot/go-back.sh loads it as well.
 _IMAGE = "patched"
@@ -36,21 +35,16 @@ def prepare(release):
 
     :raises KupError: the kernel is not as expected, or the module cannot be built.
     """
-    directory = kexec.place(release)
-    source = read_text(f"{directory}/staged", "").splitlines()[0]  # the image that was copied, by `kexec.preserve`
-    wanted = f"{source} {kernel_image.code_digest()}"
-    built = kmod.provide(release, directory)
-    if read_text(f"{directory}/{_IMAGE}.source") == wanted:
-        return built
-    kernel = kernel_image.read(f"{directory}/vmlinuz")
-    found = kernel_image.blockers(kernel_image.describe(kernel))
+    built = kmod.provide(release, kexec.place(release))
+    return direct.provide(release, _IMAGE, _patched) or built
+
+
+def _patched(path):
+    kernel = kernel_image.read(path)
+    found = kernel_image.blockers(kernel)
     if found:
         raise Blocked(found)
-    kernel_image.write(kernel, f"{directory}/{_IMAGE}")
-    run(kexec.load_command(f"{directory}/{_IMAGE}", ["--kexec-syscall"]))  # the proof that it can be loaded
-    kexec.unload()
-    write_file(f"{directory}/{_IMAGE}.source", wanted + "\n")
-    return True
+    return kernel_image.build(kernel)
 
 
 def load(target, others, resident, more="", piece=0):
@@ -78,7 +72,7 @@ def load(target, others, resident, more="", piece=0):
     table = page_daemon.ask("begin", *words)["table"]
     kexec.unload()  # first: the loaded kernel takes memory
     window = load_window.options((first, last))
-    run(kexec.load_command(f"{kexec.place(target)}/{_IMAGE}", window, f"{more} kup_ppp.table={table}".strip()))
+    kexec.load_summed(f"{kexec.place(target)}/{_IMAGE}", window, f"{more} kup_ppp.table={table}".strip())
     return f"TABLE='{table}'\nWINDOW='{' '.join(window)}'\n"
 
 

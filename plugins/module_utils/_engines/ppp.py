@@ -14,7 +14,6 @@ import contextlib
 import glob
 import os
 import re
-from importlib.util import find_spec
 
 from .._blocker import about
 from .._boot import crash_kernel, kexec
@@ -79,7 +78,7 @@ class Ppp(Engine):
         return about(found, unit=unit.name) + swap.blockers(unit)
 
     def packages(self, kernels):
-        return kmod.packages(kernels) + ([] if find_spec("elftools") else ["python3-pyelftools"])
+        return kmod.packages(kernels) + super().packages(kernels)
 
     def prepare(self, release):
         return frames.prepare(release)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from .._blocker import Blocked, about, sentences
 from .._errors import KupError
 from .._system import filesystems
-from . import checks
+from . import checks, direct
 from .criu import Criu
 from .foam import Foam
 from .ppp import Ppp
@@ -87,5 +87,5 @@ def images_bytes(name, disk_checkpoint, rss, shmem):
 
 
 def packages(name, kernels):
-    """Debian packages that the engine ``name`` lacks for ``kernels`` (releases); no engine that ``auto`` selects lacks one."""
-    return ENGINES[name].packages(kernels) if name in ENGINES else []
+    """Debian packages that the engine ``name`` lacks for ``kernels`` (releases); with ``auto`` what each of them needs."""
+    return ENGINES[name].packages(kernels) if name in ENGINES else direct.packages()

@@ -2,12 +2,11 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""A patched kernel as a file that kexec boots.
+"""An unpacked kernel as a file that kexec boots, patched or not.
 
 It is a bzImage again: the distribution's own setup part, and behind it, in place of the decompressor, the code of
-files/stub/boot.c, the kernel's relocations, and the kernel itself, unpacked and patched. So kexec_load and
-kexec_file_load take it like any other, and hand over what they always do (EFI, ACPI, memory map). KASLR happens as always at
-each start, by the image's own code.
+files/stub/boot.c, the kernel's relocations, and the kernel itself. So kexec_load and kexec_file_load take it like any other,
+and hand over what they always do (EFI, ACPI, memory map). KASLR happens as always at each start, by the image's own code.
 """
 
 from __future__ import annotations
@@ -19,14 +18,17 @@ from dataclasses import dataclass
 
 from .._errors import KupError
 from .._files import make_directory, read_text, write_bytes, write_file
+from .._run import run
 from . import bzimage, checks, kallsyms, patch, stub
 from . import vmlinux as vmlinux_elf
 
 _LARGE_PAGE = 2 << 20
 
-# struct parameters of boot.c
+# struct parameters of boot.h
 _PARAMETERS = 0x280
-_MAGIC = b"KUPboot1"
+_MAGIC = b"KUPboot2"
+# A stripe of its check sums
+_STRIPE = 32
 # The code and its stack end here (boot.lds).
 _RELOCATIONS = 0x8000
 
@@ -35,14 +37,30 @@ _LOWEST = 16 << 20
 
 
 @dataclass(frozen=True)
-class Kernel:
-    """An image that was read and can be patched."""
+class Unpacked:
+    """An image that was read."""
 
     digest: str  # SHA-256 of the file
     image: bzimage.BzImage
     vmlinux: vmlinux_elf.Vmlinux
+
+
+@dataclass(frozen=True)
+class Kernel(Unpacked):
+    """An image that was read and can be patched."""
+
     symbols: kallsyms.Symbols
     place: patch.Place
+
+
+def unpack(path):
+    """Read the bzImage at ``path``.
+
+    :raises KupError: no such file, or anything in it is not as expected.
+    """
+    content = _content(path)
+    image = bzimage.parse(content)
+    return Unpacked(hashlib.sha256(content).hexdigest(), image, vmlinux_elf.parse(image.kernel))
 
 
 def read(path):
@@ -50,11 +68,9 @@ def read(path):
 
     :raises KupError: no such file, or anything in it is not as expected.
     """
-    content = _content(path)
-    image = bzimage.parse(content)
-    vmlinux = vmlinux_elf.parse(image.kernel)
-    symbols = kallsyms.parse(vmlinux.memory, vmlinux.base)
-    return Kernel(hashlib.sha256(content).hexdigest(), image, vmlinux, symbols, patch.find(vmlinux, symbols))
+    found = unpack(path)
+    symbols = kallsyms.parse(found.vmlinux.memory, found.vmlinux.base)
+    return Kernel(found.digest, found.image, found.vmlinux, symbols, patch.find(found.vmlinux, symbols))
 
 
 def describe(kernel):
@@ -82,6 +98,11 @@ def describe(kernel):
 def build(kernel):
     """Patch ``kernel`` and return the new image's bytes. The kernel's memory is changed in place: build it once."""
     patch.apply(kernel.vmlinux, kernel.symbols, kernel.place)
+    return assemble(kernel)
+
+
+def assemble(kernel):
+    """Return the new image's bytes, of the `Unpacked` ``kernel`` as it is."""
     relocations = b"".join(_words(places) for places in kernel.vmlinux.relocations)
     start = -(-(_RELOCATIONS + len(relocations)) // _LARGE_PAGE) * _LARGE_PAGE
     head = bytearray(start)
@@ -89,9 +110,9 @@ def build(kernel):
     if head[_PARAMETERS : _PARAMETERS + 8] != _MAGIC:
         raise KupError("The boot code has no parameters at its place; install the collection anew.")
     counts = [len(places) for places in kernel.vmlinux.relocations]
-    struct.pack_into(
-        "<7I", head, _PARAMETERS + 8, start, kernel.vmlinux.entry, _RELOCATIONS, *counts, _slots(kernel.vmlinux)
-    )
+    stack = -(-len(stub.BOOT) // _STRIPE) * _STRIPE
+    values = (start, kernel.vmlinux.entry, _RELOCATIONS, *counts, _slots(kernel.vmlinux), stack)
+    struct.pack_into("<8I", head, _PARAMETERS + 8, *values)
     head[_RELOCATIONS : _RELOCATIONS + len(relocations)] = relocations
     memory = kernel.vmlinux.memory
     padding = bytes(-len(memory) % 16)
@@ -114,17 +135,19 @@ def is_cached(path):
     return os.path.exists(path) and read_text(f"{path}.sha256") == hashlib.sha256(_content(path)).hexdigest()
 
 
-def write(kernel, path):
-    """Patch ``kernel`` (see `build`) and write the image to ``path``, with its digest beside it."""
-    content = build(kernel)
+def write(content, path):
+    """Write an image's bytes to ``path``, with their digest beside it."""
     make_directory(os.path.dirname(path))
     write_bytes(path, content)
     write_file(f"{path}.sha256", hashlib.sha256(content).hexdigest() + "\n")
 
 
-def blockers(image):
-    """Why the running kernel of this machine could not start the patched ``image`` (see `describe`): `Blocker`s."""
-    found = checks.five_level_paging(image, read_text("/proc/cpuinfo", ""))
+def blockers(kernel):
+    """Why the running kernel of this machine could not start an image of the `Unpacked` ``kernel``: `Blocker`s."""
+    processor = read_text("/proc/cpuinfo", "")
+    found = checks.five_level_paging(kernel.image.release, kernel.image.five_level, processor)
+    # An older systemd does not know the option, and says nothing; kexec(8) is refused then (files/sums).
+    found += checks.encrypted_memory(run(["systemd-detect-virt", "--cvm"], check=False).stdout.strip())
     return found + checks.unsigned_image(read_text("/sys/kernel/security/lockdown", ""))
 
 

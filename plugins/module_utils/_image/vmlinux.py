@@ -48,7 +48,7 @@ def parse(kernel):
     :raises KupError: not an x86-64 executable in one piece of memory, or its relocations are not as expected.
     """
     try:
-        # Here: its import takes as long as that of a third of this library, and only ppp's preparation comes here.
+        # Here: its import takes as long as that of a third of this library, and only the preparation of a kernel comes here.
         from elftools.common.exceptions import ELFError
         from elftools.elf.elffile import ELFFile
     except ImportError:

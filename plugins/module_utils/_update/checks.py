@@ -12,8 +12,8 @@ from .._paths import OFF_VAR
 
 #: What the engine writes is estimated; the rest is for what the applications allocate meanwhile.
 IMAGES_FACTOR = 1.3
-#: Room for two staged kernels.
-KERNELS_BYTES = 200 << 20
+#: Room for two staged kernels, each once more unpacked.
+KERNELS_BYTES = 320 << 20
 
 #: Where systemd reads drop-ins before those of a boot plan, and the drop-in of the plan: the last by name counts.
 CONTROL = "/etc/systemd/system.control/"

@@ -11,7 +11,8 @@ import contextlib
 from .._run import run
 from . import limits
 
-# Seconds, of a processor with one instruction in a nanosecond (bench/engines.json): kexec's copy and digest of 60 MB; systemd up to the first
+# Seconds, of a processor with one instruction in a nanosecond (bench/engines.json): kexec's copy and digest of 60 MB, and
+# unpacking, for a kernel that cannot be entered unpacked; systemd up to the first
 # restore, for which a node that has never switched has no figure; and CRIU's own start and end, for the dump and the restore of one unit.
 _JUMP, _EARLY, _UNIT = 3.0, 2.5, 1.0
 

@@ -15,7 +15,7 @@ from .._blocker import Blocked
 from .._boot import crash_kernel, grub, kernels, kexec, panic
 from .._criu import command
 from .._criu.kernel_checks import criu_kernel, criu_processor
-from .._engines import registry
+from .._engines import direct, registry
 from .._environment import attributes
 from .._errors import KupError
 from .._files import make_directory
@@ -59,6 +59,12 @@ def stage(target, units, settings, *, initramfs, owner):
     return changed
 
 
+def packed(record):
+    """Why kernels of the record are loaded as the packed files that they are, and unpack themselves in the outage: dict release → reason."""
+    found = {kernel: direct.refusal(kernel) for kernel in (record["KERNEL_OLD"], record["KERNEL_NEW"])}
+    return {kernel: reason for kernel, reason in found.items() if reason}
+
+
 def is_staged(target, units, settings, *, owner):
     """Whether `stage` would find its work done; the same refusals for what the record says."""
     _refuse_unfinished(owner, target)
@@ -95,8 +101,10 @@ def _check_criu(releases):
 def _preserve(old, target, engine, initramfs):
     """Copy both kernels with all that they need, and make the old one the boot default; returns whether anything was changed."""
     changed = grub.pin(old)
+    # What is needed comes first: the disk may be nearly full.
     for kernel in (old, target):
         changed = kexec.preserve(kernel, initramfs) or changed
+    for kernel in (old, target):
         changed = engine.prepare(kernel) or changed
     changed = crash_kernel.provide_files(kexec.place(old)) or changed
     for name in os.listdir(KERNELS):

@@ -1,5 +1,7 @@
 """Loading the next kernel, and its command line."""
 
+import types
+
 import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils._boot import kexec, panic
@@ -46,3 +48,18 @@ def test_a_kernel_is_loaded_with_what_is_staged_beside_it(staged):
         "--command-line=root=/dev/sda1 rw quiet",
         f"--initrd={staged}/initrd",
     ]
+
+
+@pytest.mark.parametrize(("said", "loads"), [("kup_sums: 5 regions\n", 1), ("", 2), ("ERROR: ld.so\n", 2)])
+def test_where_the_image_gets_no_check_sums_those_of_kexec_have_to_do(staged, monkeypatch, said, loads):
+    calls = []
+
+    def run(argv, **options):
+        calls.append((argv, options))
+        return types.SimpleNamespace(stdout=said)
+
+    monkeypatch.setattr(kexec, "run", run)
+    kexec.load_summed(f"{staged}/patched", ["--kexec-syscall"])
+    command = kexec.load_command(f"{staged}/patched", ["--kexec-syscall"])
+    summed = ([*command, "--no-checks"], {"more": [("LD_PRELOAD", "/usr/local/lib/kup/sums/kup_sums.so")]})
+    assert calls == [summed, (command, {})][:loads]

@@ -108,7 +108,7 @@ def test_every_engine_is_complete(name, unit, tmp_path):
 @pytest.mark.parametrize("name", ["criu", "foam"])
 def test_the_kernel_is_loaded_for_the_switch(monkeypatch, name):
     called = []
-    monkeypatch.setattr(base.kexec, "load", lambda *arguments: called.append(arguments))
+    monkeypatch.setattr(base.direct, "load", lambda *arguments: called.append(arguments))
     record = {"KERNEL_NEW": "7.2.1", "CRASHKERNEL": "crashkernel=1K@0"}
     assert registry.ENGINES[name].load(record, "7.2.1") == ""
     assert called == [("7.2.1", "crashkernel=1K@0")]
@@ -116,8 +116,7 @@ def test_the_kernel_is_loaded_for_the_switch(monkeypatch, name):
 
 def test_a_kernel_on_the_way_back_has_no_crash_kernel(monkeypatch):
     called = []
-    monkeypatch.setattr(base.kexec, "loaded", lambda: False)
-    monkeypatch.setattr(base.kexec, "load", lambda *arguments: called.append(arguments))
+    monkeypatch.setattr(base.direct, "load", lambda *arguments: called.append(arguments))
     registry.ENGINES["criu"].load({"KERNEL_NEW": "7.2.1", "CRASHKERNEL": "crashkernel=1K@0"}, "6.12.1")
     assert called == [("6.12.1", "")]
 
@@ -358,20 +357,20 @@ def preserved(monkeypatch, tmp_path):
     found = types.SimpleNamespace(done=done, place=place, digest="one", blockers=[])
     monkeypatch.setattr(frames.kexec, "KERNELS", str(tmp_path))
     monkeypatch.setattr(frames.kexec, "unload", lambda: done.append("unload"))
-    monkeypatch.setattr(frames, "run", lambda argv, **options: done.append(argv[0]))
+    monkeypatch.setattr(frames.kexec, "load_summed", lambda image, options: done.append("loaded"))
     monkeypatch.setattr(frames.kmod, "provide", lambda release, directory: False)
     image = frames.kernel_image
     monkeypatch.setattr(image, "code_digest", lambda: found.digest)
     monkeypatch.setattr(image, "read", lambda path: "kernel")
-    monkeypatch.setattr(image, "describe", lambda kernel: kernel)
+    monkeypatch.setattr(image, "build", lambda kernel: kernel)
     monkeypatch.setattr(image, "blockers", lambda described: found.blockers)
-    monkeypatch.setattr(image, "write", lambda kernel, path: done.append("written"))
+    monkeypatch.setattr(image, "write", lambda content, path: done.append(("written", content)))
     return found
 
 
 def test_a_kernel_is_patched_once_and_proven_to_load(preserved):
     assert frames.prepare("7.2.1")
-    assert preserved.done == ["written", "kexec", "unload"]
+    assert preserved.done == [("written", "kernel"), "loaded", "unload"]
     assert not frames.prepare("7.2.1")
     assert len(preserved.done) == 3
 
@@ -390,7 +389,7 @@ def test_a_kernel_is_patched_again_by_other_code_or_from_another_image(preserved
     else:
         (preserved.place / "staged").write_text("124 456 none\nquiet\n")
     assert frames.prepare("7.2.1")
-    assert preserved.done.count("written") == 2
+    assert preserved.done.count(("written", "kernel")) == 2
 
 
 def test_a_kernel_that_is_not_as_expected_is_not_patched(preserved):
@@ -401,10 +400,10 @@ def test_a_kernel_that_is_not_as_expected_is_not_patched(preserved):
 
 
 def test_a_patched_kernel_that_does_not_load_is_not_done(preserved, monkeypatch):
-    def refuse(argv, **options):
+    def refuse(image, options):
         raise KupError("refused")
 
-    monkeypatch.setattr(frames, "run", refuse)
+    monkeypatch.setattr(frames.kexec, "load_summed", refuse)
     with pytest.raises(KupError, match="refused"):
         frames.prepare("7.2.1")
     assert not (preserved.place / "patched.source").exists()

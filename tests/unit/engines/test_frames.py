@@ -20,7 +20,9 @@ def machine(monkeypatch, tmp_path):
     monkeypatch.setattr(frames.load_window, "occupied", lambda window: 0)
     monkeypatch.setattr(frames.load_window, "transient", lambda: [(0x50000000, 0x50002000)])
     monkeypatch.setattr(frames.kexec, "unload", lambda: called.append(["unload"]))
-    monkeypatch.setattr(frames, "run", called.append)
+    monkeypatch.setattr(
+        kexec_tool, "load_summed", lambda *arguments: called.append(kexec_tool.load_command(*arguments))
+    )
 
     def ask(*words):
         called.append(list(words))

@@ -3,6 +3,7 @@
 import hashlib
 import pathlib
 import struct
+import types
 
 import fakekernel
 import pytest
@@ -114,8 +115,11 @@ def test_image_that_loaders_take(read, layout):
     assert bzimage.field(setup, "<I", bzimage.SYSSIZE) * 16 == len(loaded)
     assert bzimage.field(setup, "<H", bzimage.XLOADFLAGS) == 0x73
     assert bzimage.field(setup, "<I", bzimage.HANDOVER_OFFSET) == 0
-    kernel_at, entry, list_at, wide, narrow, negative, slots = struct.unpack_from("<7I", loaded, 0x288)
-    assert loaded[0x280:0x288] == b"KUPboot1" and kernel_at % (2 << 20) == 0
+    kernel_at, entry, list_at, wide, narrow, negative, slots, stack = struct.unpack_from("<8I", loaded, 0x288)
+    assert loaded[0x280:0x288] == b"KUPboot2" and kernel_at % (2 << 20) == 0
+    assert len(stub.BOOT) <= stack < len(stub.BOOT) + 32 and stack % 32 == 0 and not any(loaded[stack:list_at])
+    # Until kexec(8) loads it, somebody else has to compare check sums.
+    assert loaded[0x2C0:0x2C8] == b"\0KUPnone" and not any(loaded[0x2C8:0x520])
     assert loaded[kernel_at : kernel_at + fakekernel.SIZE] == kernel.vmlinux.memory
     assert entry == 0x100 and (wide, narrow, negative) == (2, 2, 1 if layout == "6.4" else 0)
     places = struct.unpack_from(f"<{wide + narrow + negative}I", loaded, list_at)
@@ -217,7 +221,7 @@ def test_cache_knows_what_it_holds(read, tmp_path):
     kernel = read()
     path = kernel_image.cached_path(kernel, str(tmp_path / "cache"))
     assert not kernel_image.is_cached(path)
-    kernel_image.write(kernel, path)
+    kernel_image.write(kernel_image.build(kernel), path)
     assert kernel_image.is_cached(path)
     content = pathlib.Path(path).read_bytes()
     assert pathlib.Path(f"{path}.sha256").read_text().strip() == hashlib.sha256(content).hexdigest()
@@ -229,17 +233,29 @@ def test_cache_knows_what_it_holds(read, tmp_path):
     assert kernel_image.cached_path(again, str(tmp_path / "cache")) == path and kernel_image.build(again) == content
 
 
-def test_what_a_machine_cannot_start(monkeypatch, read):
-    image = kernel_image.describe(read())
-    files = {
-        "/proc/cpuinfo": "flags\t\t: fpu la57 x\n",
-        "/sys/kernel/security/lockdown": "[none] integrity confidentiality",
-    }
-    monkeypatch.setattr(kernel_image, "read_text", files.get)
-    assert kernel_image.blockers(image) == []
-    (blocker,) = kernel_image.blockers({**image, "five_level_paging": False})
-    assert (blocker.code, blocker.object) == ("five-level-paging", "This machine")
-    files["/proc/cpuinfo"] = "flags\t\t: fpu x\n"
-    assert kernel_image.blockers({**image, "five_level_paging": False}) == []
-    files["/sys/kernel/security/lockdown"] = "none [integrity] confidentiality"
-    assert [blocker.code for blocker in kernel_image.blockers(image)] == ["unsigned-image"]
+@pytest.mark.parametrize(
+    ("flags", "lockdown", "knows", "guest", "code"),
+    [
+        ("fpu la57 x", "[none] integrity", True, "none", []),
+        ("fpu la57 x", "[none] integrity", False, "none", ["five-level-paging"]),
+        ("fpu x", "[none] integrity", False, "none", []),
+        ("fpu x", "none [integrity] confidentiality", True, "", ["unsigned-image"]),
+        ("fpu x", "", True, "sev-snp", ["encrypted-memory"]),
+        ("fpu x", "", True, "tdx", ["encrypted-memory"]),
+    ],
+)
+def test_what_a_machine_cannot_start(monkeypatch, read, flags, lockdown, knows, guest, code):
+    kernel = read() if knows else read(flags=0x3F)
+    files = {"/proc/cpuinfo": f"flags\t\t: {flags}\nbugs\t\t: none\n", "/sys/kernel/security/lockdown": lockdown}
+    monkeypatch.setattr(kernel_image, "read_text", lambda path, default: files[path])
+    monkeypatch.setattr(kernel_image, "run", lambda argv, check: types.SimpleNamespace(stdout=f"{guest}\n"))
+    assert [blocker.code for blocker in kernel_image.blockers(kernel)] == code
+
+
+def test_an_unpacked_kernel_is_as_it_was(read, tmp_path):
+    read()
+    kernel = kernel_image.unpack(str(tmp_path / "vmlinuz"))
+    before = bytes(kernel.vmlinux.memory)
+    image = kernel_image.assemble(kernel)
+    at = 0x1000 + struct.unpack_from("<I", image, 0x1000 + 0x288)[0]
+    assert image[at : at + len(before)] == before

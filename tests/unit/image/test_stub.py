@@ -33,10 +33,13 @@ def ends(tmp_path_factory):
         name: [REPO / "tests" / "stub" / f"test_{name}.c", STUB / "reserve.c", STUB / "pages.c"]
         for name in ("reserve", "pages")
     }
+    programs["sums"] = [REPO / "tests" / "stub" / "test_sums.c"]
     return sanitized.Ends(tmp_path_factory.mktemp("stub"), programs)
 
 
 @pytest.mark.parametrize("compiler", sanitized.COMPILERS)
-@pytest.mark.parametrize(("name", "said"), [("reserve", "tables merged"), ("pages", "passed")])
+@pytest.mark.parametrize(
+    ("name", "said"), [("reserve", "tables merged"), ("pages", "passed"), ("sums", "bytes were wrong\npassed")]
+)
 def test_code_under_sanitizers(ends, compiler, name, said):
     assert said in ends.said(compiler, name)

@@ -314,19 +314,52 @@ def test_an_early_boot_that_fails_on_the_old_kernel_is_tried_again_and_the_units
     assert made.load()["PHASE"] == "switching"
 
 
+def unpacked(made):
+    made.write(f"var/lib/kup/kernels/{OLD}/unpacked.window", "--kexec-syscall --mem-min=0x1 --mem-max=0x2\n")
+    made.fake("kexec", '[ -z "${LD_PRELOAD-}" ] || echo "kup_sums: 5 regions"')
+    return f"kexec --kexec-syscall --mem-min=0x1 --mem-max=0x2 --load {made.root}/var/lib/kup/kernels/{OLD}/unpacked"
+
+
+def test_a_kernel_that_was_unpacked_is_not_unpacked_now(node):
+    made = failing(node)
+    load = unpacked(made)
+    made.run("boot/restore-failed", code=1)
+    (told,) = made.called("kexec --kexec-syscall")
+    assert told == f"{load} --command-line=root=/dev/sda1 --no-checks"
+
+
+def test_an_unpacked_kernel_that_is_refused_is_loaded_as_the_file_that_it_was(node):
+    made = failing(node)
+    load = unpacked(made)
+    made.fake("kexec", 'case "$*" in *unpacked*) exit 1 ;; esac')
+    made.run("boot/restore-failed", code=1)
+    told = made.called("kexec --kexec-syscall")
+    assert told[0].startswith(load) and told[-1].startswith("kexec --kexec-syscall-auto --load ")
+
+
 def test_frames_go_back_with_the_module_s_word(node):
     made = failing(node)
     made.keep_frames()
     made.write("dev/kup_ppp")
     made.run("boot/restore-failed", code=1)
     assert made.called("paged") == ["paged rearm"]
-    load = made.called("kexec --mem-min")[0]
-    assert load.startswith(
-        f"kexec --mem-min=0x1 --mem-max=0x2 --no-checks --load {made.root}/var/lib/kup/kernels/{OLD}/patched "
+    load = (
+        f"kexec --mem-min=0x1 --mem-max=0x2 --load {made.root}/var/lib/kup/kernels/{OLD}/patched "
+        "--command-line=root=/dev/sda1 kup_ppp.table=0x1000,0x2"
     )
-    assert load.endswith("--command-line=root=/dev/sda1 kup_ppp.table=0x1000,0x2")
+    # Without check sums of ours (the fake says nothing), those of kexec.
+    assert made.called("kexec --mem-min") == [f"{load} --no-checks", load]
     assert made.decision() == "go-back"
     assert made.load()["DATA"] == "running"
+
+
+def test_an_image_with_check_sums_is_loaded_once(node):
+    made = failing(node)
+    made.keep_frames()
+    made.write("dev/kup_ppp")
+    made.fake("kexec", '[ -z "${LD_PRELOAD-}" ] || echo "kup_sums: 5 regions"')
+    made.run("boot/restore-failed", code=1)
+    assert [call.rpartition(" ")[2] for call in made.called("kexec --mem-min")] == ["--no-checks"]
 
 
 def test_frames_are_left_behind_without_the_module_s_word(node):

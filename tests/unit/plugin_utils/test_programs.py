@@ -27,7 +27,13 @@ def files(tmp_path, monkeypatch):
 
 
 def test_they_are_built_once(files):
-    assert _programs.provide(str(files)) == ["paged", "environment", "fingerprint", "ends/kup_pairs.so"]
+    assert _programs.provide(str(files)) == [
+        "paged",
+        "environment",
+        "fingerprint",
+        "ends/kup_pairs.so",
+        "sums/kup_sums.so",
+    ]
     for path in map(pathlib.Path, _programs.paths(str(files)).values()):
         assert path.read_text() == "program\n"
         assert sorted(entry.name for entry in path.parent.iterdir()) == sorted(["Makefile", path.name])
@@ -37,7 +43,7 @@ def test_they_are_built_once(files):
 
 def test_only_what_is_missing_is_built(files):
     (files / "paged/paged").write_text("from the tarball")
-    assert _programs.provide(str(files)) == ["environment", "fingerprint", "ends/kup_pairs.so"]
+    assert _programs.provide(str(files)) == ["environment", "fingerprint", "ends/kup_pairs.so", "sums/kup_sums.so"]
     assert (files / "paged/paged").read_text() == "from the tarball"
 
 

@@ -20,7 +20,7 @@ NODE = Node(
     runtime_early=True,
     state="/var/lib/kup",
     state_early=True,
-    state_free=200 * MIB,
+    state_free=320 * MIB,
     images="/srv/images",
     images_lost="",
     images_free=50 * MIB,
@@ -80,7 +80,7 @@ CASES = [
     ("state-mount", Case(node(state_early=False), node(), "/var/lib/kup", "is neither on the root file system")),
     (
         "state-room",
-        Case(node(state_free=200 * MIB - 1), node(), "/var/lib/kup", "199 MiB free, expected at least 200 MiB"),
+        Case(node(state_free=320 * MIB - 1), node(), "/var/lib/kup", "319 MiB free, expected at least 320 MiB"),
     ),
     ("state-room", Case(node(state_free=0), node(state_free=0, together=True), "/var/lib/kup")),
     ("state-room", Case(node(state_free=0), node(state_free=0, probation=True), "/var/lib/kup")),

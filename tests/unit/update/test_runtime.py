@@ -83,7 +83,11 @@ def test_programs_are_not_installed_in_check_mode(node):
 @pytest.mark.parametrize(
     ("name", "text", "sentence"),
     [
-        ("../paged", _programs.pack(b""), "expected one of paged, environment, fingerprint, ends/kup_pairs.so"),
+        (
+            "../paged",
+            _programs.pack(b""),
+            "expected one of paged, environment, fingerprint, ends/kup_pairs.so, sums/kup_sums.so",
+        ),
         ("paged", _programs.pack(b"program")[:-8], "came to the node damaged"),
         ("paged", "no base64", "came to the node damaged"),
     ],
