@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import sys
 from importlib.util import find_spec
 
 from .._blocker import Blocked
@@ -92,7 +93,7 @@ def load(release, more=""):
         try:
             kexec.load_summed(path, _window(path), more)
         except KupError as error:  # no room in one piece, say
-            print(f"kup: {release} is loaded as the packed file that it is: {error}", flush=True)
+            sys.stderr.write(f"kup: {release} is loaded as the packed file that it is: {error}\n")
         else:
             return
     kexec.load(release, more)
