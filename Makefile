@@ -94,6 +94,7 @@ outages: lab-tools ## measure the outages of fallbacks; nothing else should run 
 .PHONY: bench
 bench: lab-tools ## measure by bench/BENCH.py; nothing else should run on this machine
 	@tests/bootstrap.sh apt bench/packages.txt
+	@tests/bootstrap.sh quiet bench/services.txt
 	@$(venv)/bin/python -m bench.$(BENCH) $(OPTIONS)
 
 .PHONY: lint

@@ -1,16 +1,20 @@
 """What a rollout costs its controller, by the number of nodes: the real playbook, with nodes that a table answers for (tests/rollout).
 
-    python3 -m bench.controller [--hosts 10,100,1000,2000] [--forks 20] [--keep]
+    python3 -m bench.controller [--hosts 10,100,1000,2000] [--ssh 20] [--forks 20] [--keep]
 
-Modules are packed and sent as to real nodes; the connection itself, and the nodes' time, are not in it. Prints the processor time for each node,
+Modules are packed and sent as to real nodes; the connection itself, and the nodes' time, are not in it. What ssh(1) costs beside is told by a
+rollout of a few nodes behind an sshd(8) of the bench, whose own time does not count. Prints the processor time for each node,
 the time by the clock, and the memory of the largest process, and the line that fits the processor time best. Leaves
 build/bench/controller.json and controller.png; --keep writes them to the folders of recorded figures, bench and docs.
 """
 
 import argparse
+import contextlib
+import ctypes
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -22,11 +26,13 @@ from bench import figure
 from lab import results
 from lab.command import say
 from lab.paths import REPO
+from tests.rollout import over_ssh
 from tests.rollout.nodes import Rollout
 
 OUT = REPO / "build" / "bench"
 VARIABLES = {"kup_kernel": "7.2", "kup_units": ["memcached.service"]}
 LIMIT = 6 * 3600  # seconds of one run
+_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER (include/uapi/linux/prctl.h)
 
 
 def arguments():
@@ -34,24 +40,35 @@ def arguments():
     parser.add_argument(
         "--hosts", default="10,100,1000,2000", help="numbers of nodes, comma separated (default: %(default)s)"
     )
+    parser.add_argument(
+        "--ssh", type=int, default=20, help="number of nodes behind ssh, 0: none (default: %(default)s)"
+    )
     parser.add_argument("--forks", type=int, default=20, help="(default: %(default)s)")
     parser.add_argument("--keep", action="store_true", help="replace the recorded figures")
     parser.add_argument("--one", type=int, metavar="HOSTS", help=argparse.SUPPRESS)
+    parser.add_argument("--reached", type=json.loads, default={}, help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
-def one(hosts, forks):
-    """Update HOSTS nodes in a process that does nothing else; return what that cost."""
-    with tempfile.TemporaryDirectory() as folder:
-        rollout = Rollout(Path(folder), {f"node{number:05}": {} for number in range(hosts)})
-        before = time.monotonic()
-        done = rollout.run("--forks", str(forks), limit=LIMIT, **VARIABLES)
-        wall = time.monotonic() - before
+def names(hosts):
+    return [f"node{number:05}" for number in range(hosts)]
+
+
+def one(folder, hosts, forks, reached):
+    """Update HOSTS nodes in a process that does nothing else; return what that cost. Those of REACHED have these variables."""
+    # Shared connections of ssh outlive what has started them, and count.
+    ctypes.CDLL(None).prctl(_SUBREAPER, 1)
+    rollout = Rollout(folder, dict.fromkeys(names(hosts), {}), reached=reached)
+    before = time.monotonic()
+    done = rollout.run("--forks", str(forks), limit=LIMIT, **VARIABLES)
+    wall = time.monotonic() - before
     committed = list(done.results.values()).count("committed")
     if done.code or committed != hosts:
         sys.exit(
             f"bench: {committed} of {hosts} nodes were committed, the rollout ended with {done.code}:\n{done.output[-2000:]}"
         )
+    end_children()
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return {
         "hosts": hosts, "forks": forks, "cpu_s": round(used.ru_utime + used.ru_stime, 2), "wall_s": round(wall, 2),
@@ -59,22 +76,51 @@ def one(hosts, forks):
     }  # fmt: skip
 
 
-def measure(hosts, forks):
-    words = [sys.executable, "-m", "bench.controller", "--one", str(hosts), "--forks", str(forks)]
-    done = subprocess.run(words, cwd=REPO, stdout=subprocess.PIPE, text=True, check=False)
+def end_children():
+    """End what the rollout has left running, and wait for it."""
+    own = Path(f"/proc/self/task/{os.getpid()}/children")
+    for pid in map(int, own.read_text(encoding="ascii").split()):
+        os.kill(pid, signal.SIGTERM)
+        os.waitpid(pid, 0)
+
+
+def measure(hosts, forks, is_ssh=False):
+    """Return what `one` has found, in a process of its own; IS_SSH: of nodes behind ssh."""
+    with tempfile.TemporaryDirectory() as scratch:
+        # The rollout packs its modules for itself: that counts.
+        folder, place = Path(scratch, "run", "rollout"), Path(scratch, "sshd")
+        folder.mkdir(parents=True)
+        place.mkdir()
+        serving = over_ssh.serving(place, folder / "nodes", names(hosts)) if is_ssh else contextlib.nullcontext({})
+        with serving as reached:
+            words = [
+                "--one",
+                str(hosts),
+                "--forks",
+                str(forks),
+                "--folder",
+                str(folder),
+                "--reached",
+                json.dumps(reached),
+            ]
+            command = [sys.executable, "-m", "bench.controller", *words]
+            done = subprocess.run(command, cwd=REPO, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         sys.exit(done.returncode)
     return json.loads(done.stdout)
 
 
-def table(runs):
-    """Return RUNS as a text for a person."""
-    rows = [f"{'hosts':>6}{'CPU s a node':>14}{'CPU s':>10}{'wall s':>10}{'MB':>8}{'lines a node':>14}"]
-    for run in runs:
+def table(found):
+    """Return the figures as a text for a person."""
+    runs, rows = (
+        found["runs"],
+        [f"{'hosts':>6}{'CPU s a node':>14}{'CPU s':>10}{'wall s':>10}{'MB':>8}{'lines a node':>14}"],
+    )
+    for run in [*runs, *found["over_ssh"]]:
         each = (
             f"{run['cpu_s'] / run['hosts']:>14.2f}{run['cpu_s']:>10.1f}{run['wall_s']:>10.1f}{run['max_rss_mb']:>8.0f}"
         )
-        rows.append(f"{run['hosts']:>6}{each}{run['lines'] / run['hosts']:>14.1f}")
+        rows.append(f"{run['hosts']:>6}{each}{run['lines'] / run['hosts']:>14.1f}{'  ssh' if run.get('ssh') else ''}")
     if len(runs) > 1:
         slope, start = linear_regression([run["hosts"] for run in runs], [run["cpu_s"] for run in runs])
         rows.append(f"CPU s = {start:.1f} + {slope:.2f} × hosts")
@@ -84,20 +130,26 @@ def table(runs):
 def main():
     args = arguments()
     if args.one:
-        print(json.dumps(one(args.one, args.forks)))
+        print(json.dumps(one(args.folder, args.one, args.forks, args.reached)))
         return
     OUT.mkdir(parents=True, exist_ok=True)
-    runs, commit = [], results.commit()
+    found = {"commit": results.commit(), "processors": os.cpu_count(), "over_ssh": [], "runs": []}
     data, picture = (REPO / "bench", REPO / "docs") if args.keep else (OUT, OUT)
+
+    def add(name, run):
+        found[name].append(run)
+        say(f"{run['hosts']} nodes: {run['cpu_s']:.1f} s of processor time")
+        (data / "controller.json").write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+
+    if args.ssh:
+        for is_ssh in (False, True):
+            add("over_ssh", {**measure(args.ssh, args.forks, is_ssh), "ssh": is_ssh})
     for hosts in map(int, args.hosts.split(",")):
-        runs.append(measure(hosts, args.forks))
-        say(f"{hosts} nodes: {runs[-1]['cpu_s']:.1f} s of processor time")
-        text = json.dumps({"commit": commit, "processors": os.cpu_count(), "runs": runs}, indent=2)
-        (data / "controller.json").write_text(text + "\n", encoding="utf-8")
-    print(f"\n{table(runs)}\ncommit {commit}")
+        add("runs", measure(hosts, args.forks))
+    print(f"\n{table(found)}\ncommit {found['commit']}")
     figure.draw_plain(
         picture / "controller.png",
-        {"a rollout": [(run["hosts"], run["cpu_s"]) for run in runs]},
+        {"a rollout": [(run["hosts"], run["cpu_s"]) for run in found["runs"]]},
         "nodes",
         "processor time, s",
     )

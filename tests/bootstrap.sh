@@ -49,8 +49,9 @@ install_quietly() {
     fi
     install_packages "$@"
     for package in "${missing[@]}"; do
-        # Some have no service. Without a running systemd this changes links only.
-        systemctl --quiet disable "$package.service" 2>/dev/null || true
+        # Some have no service; its name need not be the package's. Without a running systemd this changes links only.
+        dpkg -L "$package" | sed -nE 's#^(/usr)?/lib/systemd/system/([^/@]+\.(service|socket))$#\2#p' |
+            xargs --no-run-if-empty systemctl --quiet disable 2>/dev/null || true
     done
 }
 

@@ -54,25 +54,31 @@ class Done:
 class Rollout:
     """Nodes, and a folder for their states.
 
-    :param nodes: dict name → what its table has (`connection/canned.py`): ``down`` (never answers); ``state`` (a dict with
+    :param nodes: dict name → what its table has (`answers.py`): ``down`` (never answers); ``state`` (a dict with
         ``kernel``, ``phase``); ``drained``, ``left`` (what the module kup_drain_record has of an earlier rollout); ``found`` (keys of what
         the module kup_status finds); and by
         module and operation, such as ``"kup_gate judge"``, a dict with ``answer`` (keys of the module's result), ``after`` (what another
         node must have been asked for before, such as ``"node1 kup_fallback start"``), ``gone`` (the connection breaks, for ever).
     :param groups: dict name → dict with ``hosts`` (names) and ``vars``.
+    :param reached: dict name → variables of the inventory, of nodes that another connection leads to (`over_ssh`).
     """
 
-    def __init__(self, folder, nodes, groups=None):
-        self._folder = folder
+    def __init__(self, folder, nodes, groups=None, reached=None):
+        self._folder, self._reached = folder, reached or {}
         # Of all rollouts of one session of tests.
         self._modules = folder.parent / "packed modules"
         self._modules.mkdir(exist_ok=True)
         self._nodes = nodes
         self._groups = groups or {}
-        (folder / "nodes").mkdir()
-        (folder / "nodes/table.json").write_text(json.dumps(nodes))
+        self.canned.mkdir()
+        (self.canned / "table.json").write_text(json.dumps(nodes))
         _link_collection(folder)
         self._write_inventory()
+
+    @property
+    def canned(self):
+        """The directory of what the nodes answer, and are between two modules."""
+        return self._folder / "nodes"
 
     def _write_inventory(self):
         common = {"ansible_connection": "canned", "ansible_python_interpreter": "/usr/bin/python3"}
@@ -80,7 +86,13 @@ class Rollout:
             name: {"hosts": dict.fromkeys(group["hosts"]), "vars": group.get("vars", {})}
             for name, group in self._groups.items()
         }
-        inventory = {"all": {"hosts": dict.fromkeys(self._nodes), "vars": common, "children": children}}
+        inventory = {
+            "all": {
+                "hosts": {name: self._reached.get(name) for name in self._nodes},
+                "vars": common,
+                "children": children,
+            }
+        }
         (self._folder / "hosts.json").write_text(json.dumps(inventory))
 
     def settings(self):
@@ -91,7 +103,8 @@ class Rollout:
             "ANSIBLE_PIPELINING": "1",
             "ANSIBLE_NOCOLOR": "1",
             "ANSIBLE_LOCAL_TEMP": str(self._folder / "tmp"),
-            "KUP_CANNED": str(self._folder / "nodes"),
+            "ANSIBLE_SSH_CONTROL_PATH_DIR": str(self._folder / "cp"),
+            "KUP_CANNED": str(self.canned),
             "KUP_CANNED_MODULES": str(self._modules),
         }
 
@@ -116,7 +129,7 @@ class Rollout:
         )
         newest = report / "report.json"
         plans = sorted(report.glob("plans/*.json"))
-        log = self._folder / "nodes/log"
+        log = self.canned / "log"
         return Done(
             done.returncode,
             done.stdout,

@@ -1,24 +1,18 @@
-"""Answer for a node, see tests/rollout/__init__.py. Reads KUP_CANNED, a directory with ``table.json`` and the nodes' states, and
-KUP_CANNED_MODULES, one for modules that are packed.
-"""
+"""Answer for a node, see tests/rollout/__init__.py. Reads KUP_CANNED_MODULES, a directory for modules that are packed."""
 
 from __future__ import annotations
 
-import ast
 import contextlib
-import hashlib
-import json
 import os
-import re
-import time
-import uuid
+import sys
 from pathlib import Path
 
 from ansible import constants
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.connection import ConnectionBase
 
-from ansible_collections.kup.fleet.plugins.plugin_utils import _programs
+sys.path.append(str(Path(__file__).parents[3]))
+from tests.rollout import answers
 
 DOCUMENTATION = """
 name: canned
@@ -28,144 +22,6 @@ author: The kup.fleet maintainers
 options: {}
 extends_documentation_fragment: [connection_pipelining]
 """
-
-_FILES = Path(__file__).parents[3] / "files"
-NEW, OLD = "7.2.12-amd64", "6.12.1-amd64"
-_PATIENCE = 120  # seconds
-_FQN = re.compile(rb"^module_fqn='[\w.]*\.(\w+)',$", re.MULTILINE)
-_PARAMS = re.compile(rb"^params=(.*),$", re.MULTILINE)
-# Module and operation → phase of the update that the node is in afterwards, and its kernel where it changes.
-_STEPS = {
-    ("kup_stage", ""): ("prepared", None),
-    ("kup_switch", "start"): ("probation", NEW),
-    ("kup_fallback", "start"): ("fell_back", OLD),
-    ("kup_commit", ""): ("committed", None),
-}
-
-
-class Node:
-    """What a node is between two modules; kept in a file, because each task has a process of its own."""
-
-    def __init__(self, name):
-        self._directory = Path(os.environ["KUP_CANNED"])
-        self._path = self._directory / f"{name}.json"
-        self._name = name
-        self.table = json.loads((self._directory / "table.json").read_text()).get(name, {})
-        self.state = {"kernel": OLD, "phase": "none", "boot": str(uuid.uuid4()), **self.table.get("state", {})}
-        if self._path.exists():
-            self.state = json.loads(self._path.read_text())
-
-    def log(self, event):
-        with (self._directory / "log").open("a") as log:
-            log.write(f"{self._name} {event}\n")
-
-    def await_line(self, line):
-        """Wait until another node has been asked for this."""
-        deadline = time.monotonic() + _PATIENCE
-        while line and line not in (self._directory / "log").read_text().splitlines() and time.monotonic() < deadline:
-            time.sleep(0.1)
-
-    def step(self, module, operation):
-        phase, kernel = _STEPS.get((module, operation), (None, None))
-        if phase:
-            boot = str(uuid.uuid4()) if kernel else self.state["boot"]
-            self.state = {"phase": phase, "kernel": kernel or self.state["kernel"], "boot": boot}
-        self.state.setdefault("boot", str(uuid.uuid4()))
-        self._path.write_text(json.dumps(self.state))
-
-    def keep(self, arguments):
-        """What the module kup_textfile would write."""
-        (self._directory / f"{self._name}.metrics").write_text(json.dumps(arguments))
-
-    def drained(self, arguments=None):
-        """The module kup_drain_record with these arguments."""
-        path, given = self._directory / f"{self._name}.drained", arguments or {}
-        known = (
-            json.loads(path.read_text())
-            if path.exists()
-            else {"places": self.table.get("drained", []), "left": self.table.get("left", "")}
-        )
-        places, state = set(known["places"]), given.get("state") or "query"
-        if state == "present":
-            known = {"places": sorted(places.union(given.get("places") or [])), "left": given.get("left") or ""}
-        elif state == "absent":
-            known = {**known, "places": sorted(places.difference(given.get("places") or []))}
-        path.write_text(json.dumps(known))
-        return known
-
-    def record(self):
-        lines = (
-            f"PHASE={self.state['phase']}\nKERNEL_OLD={OLD}\nKERNEL_NEW={NEW}\nENGINE=foam\nUNITS=memcached.service\n"
-        )
-        return "" if self.state["phase"] == "none" else f"# {hashlib.sha256(lines.encode()).hexdigest()}\n{lines}"
-
-    def status(self):
-        head = f"boot {self.state['boot']}\nkernel {self.state['kernel']}\nrestored yes\nbusy 0\n"
-        return head + self.record()
-
-    def answer(self, module):
-        known = {
-            "kup_preflight": self.preflight,
-            "kup_switch": self.account,
-            "stat": lambda: {"stat": {"exists": False}},
-            "kup_gate": lambda: {"numbers": {}},
-            "kup_status": self.found,
-            "kup_info": self.info,
-        }
-        return {"changed": False, **known.get(module, dict)()}
-
-    def preflight(self):
-        kernel, phase = self.state["kernel"], self.state["phase"]
-        about = {
-            "selector": "7.2",
-            "running": kernel,
-            "target": NEW,
-            "package": None,
-            "release": NEW,
-            "phase": phase,
-            "engine": "foam",
-            "outage_s": 11.4,
-            "fit": True,
-        }
-        lists = {name: [] for name in ("problems", "blockers", "notes", "missing")}
-        units = [{"unit": "memcached.service", "rss_bytes": 64 << 20, "mounts": []}]
-        lists["drained"] = self.drained()["places"]
-        # As after an earlier rollout.
-        about["programs"] = _programs.digests(str(_FILES))
-        return {**about, **lists, "units": units, "needs_update": kernel != NEW or phase == "probation"}
-
-    def info(self):
-        record = {"phase": self.state["phase"].removeprefix("none"), "kernel_old": OLD, "kernel_new": NEW}
-        return {"kup": {"kernel_running": self.state["kernel"], "record": record, "drained": self.drained()["places"]}}
-
-    def found(self):
-        """What kup_status has found, with what the table has as "found" in place of its keys."""
-        kernel = self.state["kernel"]
-        kernels = {
-            "running": kernel,
-            "built": 1.7e9,
-            "uptime_s": 4e6,
-            "installed": OLD,
-            "available": NEW,
-            "target": NEW,
-        }
-        record = {"reason": "", "data": "", "fresh_units": [], "kernel_old": "", "kernel_new": "", "started": ""}
-        lists = {name: [] for name in ("leftovers", "preserved", "drained", "livepatches")}
-        status = {
-            "looked": 1.8e9,
-            "kernel": {**kernels, "needs_update": kernel != NEW},
-            "update": {**record, "phase": self.state["phase"].removeprefix("none")},
-            "reboot": {"required": False, "packages": [], "microcode": False},
-            "microcode": {"running": "", "available": "", "is_newer": False},
-            "libraries": {"units": [], "complete": True},
-        }
-        return {"status": {**status, **lists, **self.table.get("found", {})}}
-
-    def account(self):
-        about = {"timeline": [], "phases": {}, "outage_s": 1.5, "bytes": 0, "memory": {}, "units": []}
-        record = {"phase": self.state["phase"], "kernel_old": OLD, "kernel_new": NEW, "engine": "foam", "reason": ""}
-        lists = {"fresh_units": [], "stopped_by": []}
-        return {**about, "record": {**record, **lists}, "boot_id": self.state["boot"], "kernel": self.state["kernel"]}
 
 
 class Connection(ConnectionBase):
@@ -185,31 +41,10 @@ class Connection(ConnectionBase):
 
     def exec_command(self, cmd, in_data=None, sudoable=True):
         super().exec_command(cmd, in_data=in_data, sudoable=sudoable)
-        node = Node(self._play_context.remote_addr)
-        if node.table.get("down") or node.state.get("gone"):
-            raise AnsibleConnectionFailure("No route to host")
-        if not in_data:
-            return 0, node.status().encode() if "restore-done" in cmd else b"/root\n", b""
-        module = _FQN.search(in_data)[1].decode()
-        arguments = json.loads(ast.literal_eval(_PARAMS.search(in_data)[1].decode()))["ANSIBLE_MODULE_ARGS"]
-        operation = arguments.get("op") or arguments.get("state") or ""
-        return 0, json.dumps(self._answer(node, module, operation, arguments)).encode(), b""
-
-    def _answer(self, node, module, operation, arguments):
-        node.log(f"{module} {operation}".strip())
-        said = node.table.get(f"{module} {operation}".strip(), {})
-        node.await_line(said.get("after"))
-        answer = said.get("answer", {})
-        if answer.get("failed"):
-            return answer
-        node.step(module, "" if module in ("kup_commit", "kup_stage") and operation in ("", "committed") else operation)
-        if said.get("gone"):
-            node._path.write_text(json.dumps({**node.state, "gone": True}))
-            raise AnsibleConnectionFailure("Connection reset by peer")
-        if module == "kup_textfile":
-            node.keep(arguments)
-        more = node.drained(arguments) if module == "kup_drain_record" else {}
-        return {**node.answer(module), **more, **answer}
+        try:
+            return 0, answers.answer(self._play_context.remote_addr, cmd, in_data), b""
+        except answers.GoneError as error:
+            raise AnsibleConnectionFailure(str(error)) from None
 
     def put_file(self, in_path, out_path):
         pass

@@ -14,7 +14,7 @@ import ansible_runner
 import pytest
 import yaml
 
-from tests.rollout.connection.canned import NEW, OLD
+from tests.rollout.answers import NEW, OLD
 from tests.rollout.nodes import Rollout
 
 REPO = Path(__file__).resolve().parents[3]

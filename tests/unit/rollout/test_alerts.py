@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.rollout.connection.canned import NEW
+from tests.rollout.answers import NEW
 from tests.rollout.hooks import hooks
 from tests.rollout.nodes import Rollout
 from tests.rollout.prometheus import alert, says, serving

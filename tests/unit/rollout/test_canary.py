@@ -12,7 +12,7 @@ import sys
 import atonce
 import pytest
 
-from tests.rollout.connection.canned import NEW
+from tests.rollout.answers import NEW
 from tests.rollout.nodes import Rollout
 
 DOWN = {"down": True}

@@ -19,7 +19,7 @@ import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils._drain import haproxy as library
 from tests.balancers import haproxy
-from tests.rollout.connection.canned import NEW
+from tests.rollout.answers import NEW
 from tests.rollout.nodes import Done, Rollout
 
 BOTH = ("drain", "drain")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import atonce
 import pytest
 
-from tests.rollout.connection.canned import NEW, OLD
+from tests.rollout.answers import NEW, OLD
 from tests.rollout.nodes import Rollout
 
 LEASED = {"name": "memcached", "lease_s": 0}

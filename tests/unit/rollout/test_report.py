@@ -17,7 +17,7 @@ import pytest
 from ansible_collections.kup.fleet.plugins.modules import kup_textfile
 from lab.report import read_report
 from tests.exposition import parse
-from tests.rollout.connection.canned import NEW
+from tests.rollout.answers import NEW
 from tests.rollout.nodes import Rollout
 
 GIVEN = {"kup_kernel": "7.2", "kup_units": ["memcached.service"]}

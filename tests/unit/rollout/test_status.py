@@ -12,7 +12,7 @@ import stat
 import pytest
 
 from tests.exposition import parse
-from tests.rollout.connection.canned import NEW, OLD
+from tests.rollout.answers import NEW, OLD
 from tests.rollout.nodes import Rollout
 
 UNITS = [{"unit": "nginx.service", "count": 1, "files": ["libssl.so.3"]}]

@@ -12,7 +12,7 @@ import json
 import atonce
 import pytest
 
-from tests.rollout.connection.canned import NEW
+from tests.rollout.answers import NEW
 from tests.rollout.nodes import Rollout
 
 ON_PROBATION = {"state": {"kernel": NEW, "phase": "probation"}}
