@@ -25,7 +25,7 @@ PARTS = ("lint", "unit", "package", "vm")
 SLOW_STEPS = 20
 # Run by their names only: together they would take three quarters of an hour more. update-12 drains, too, with the oldest CRIU; a fault
 # of the sample has a node go back by its own checks; cases has panics of its own.
-ON_REQUEST = ("drain", "fleet", "frames", "gatefail", "panic", "rollout", "unitfail")
+ON_REQUEST = ("awx", "drain", "fleet", "frames", "gatefail", "panic", "rollout", "unitfail")
 
 # Samples of `make torture` and of `make cases` (these all in one update), with a seed: what fails can be repeated. Slices try the others.
 FAULTS, FAULTS_COUNT, FAULTS_SEED = "faults", 1, 1482476151

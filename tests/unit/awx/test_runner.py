@@ -7,17 +7,13 @@
 from __future__ import annotations
 
 import json
-import shutil
-from pathlib import Path
 
-import ansible_runner
 import pytest
-import yaml
 
+from tests.awx.job import Job
 from tests.rollout.answers import NEW, OLD
 from tests.rollout.nodes import Rollout
 
-REPO = Path(__file__).resolve().parents[3]
 # As the browser sends them: every field is a text, the lines of a text area end as HTTP has it.
 ANSWERS = {
     "kup_kernel": "7.2",
@@ -31,88 +27,6 @@ NODES = {"node1": {}, "node2": {}, "node3": {}}
 GROUP = {"kup_rehearse": "off", "kup_max_failed": 1, "kup_window": []}
 
 
-class Job:
-    """A directory as AWX makes it for a job of a template of awx/templates.yml, and how the job has ended."""
-
-    def __init__(self, folder, rollout, number, template, answers, limit=""):
-        self.folder = folder / f"job {number}"
-        shutil.copytree(REPO / "awx/project", self.folder / "project")
-        given = {**_common(template), **answers, **_about(template, number)}
-        self._write("env/extravars", _tagged(given, template.get("extra_vars", {})))
-        self._write("inventory/hosts.json", (folder / "hosts.json").read_text())
-        words = ["--check"] if template.get("job_type") == "check" else []
-        words += ["-l", limit] if limit else []
-        self.done = ansible_runner.run(
-            private_data_dir=str(self.folder),
-            playbook=template["playbook"],
-            cmdline=" ".join(words) or None,
-            # The directory of the container, which the report goes to.
-            envvars={**rollout.settings(), "PWD": str(self.folder)},
-            quiet=True,
-        )
-
-    def _write(self, name, text):
-        path = self.folder / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
-
-    @property
-    def said(self):
-        return " ".join(self.done.stdout.read().split())
-
-    @property
-    def artifacts(self):
-        """What AWX keeps with the job: it reads them from the event of the statistics."""
-        found = [
-            event["event_data"].get("artifact_data")
-            for event in self.done.events
-            if event["event"] == "playbook_on_stats"
-        ]
-        return found[-1] if found else {}
-
-
-def _common(template):
-    """The template's own variables. Where setup.yml is not told of a directory, it gives an empty text."""
-    return {"kup_lock": "", "kup_report_dir": "", "kup_window_zone": "UTC", **template.get("extra_vars", {})}
-
-
-def _about(template, number):
-    """What AWX says of each job of a workflow."""
-    known = {
-        "job_id": number,
-        "job_launch_type": "workflow",
-        "job_template_name": f"kup {template['name']}",
-        "workflow_job_name": "kup rollout",
-    }
-    return {f"{prefix}_{name}": value for prefix in ("awx", "tower") for name, value in known.items()}
-
-
-class _Unsafe(yaml.SafeDumper):
-    """As AWX's own: each text has the tag, those that are keys as well."""
-
-    def represent_data(self, data):
-        return self.represent_scalar("!unsafe", data) if isinstance(data, str) else super().represent_data(data)
-
-
-def _tagged(given, trusted):
-    """The file of extra variables: no text but the template's own is a template of Ansible's."""
-    return "".join(
-        yaml.dump({name: value}, Dumper=yaml.SafeDumper if trusted.get(name) == value else _Unsafe)
-        for name, value in given.items()
-    )
-
-
-class _Loader(yaml.SafeLoader):
-    pass
-
-
-_Loader.add_constructor("!unsafe", lambda loader, node: loader.construct_scalar(node))
-TEMPLATES = {
-    template["name"]: template
-    for template in yaml.load((REPO / "awx/templates.yml").read_text(), Loader=_Loader)["awx_templates"]
-}
-
-
 @pytest.fixture(scope="module")
 def jobs(tmp_path_factory):
     """Plan, and canary and fleet of one workflow."""
@@ -121,7 +35,8 @@ def jobs(tmp_path_factory):
     canary = {**ANSWERS, "canary_hosts": "node2"}
 
     def job(number, name, answers, limit=""):
-        return Job(folder, rollout, number, TEMPLATES[name], answers, limit)
+        inventory = {"hosts.json": (folder / "hosts.json").read_text()}
+        return Job(folder / f"job {number}", inventory, rollout.settings(), number, name, answers, limit)
 
     plan = job(1, "plan", ANSWERS)
     first = job(2, "canary", canary, limit="node1,node2")
