@@ -40,7 +40,7 @@ help: ## say what there is
 	@echo
 	@echo "  demo and lab take NODES=$(NODES), and MEM, CPUS, RELEASE, FROM, TO, CRIU (defaults: lab/defaults.py);"
 	@echo "  demo also KEYS=$(KEYS) ENGINE=$(ENGINE); vm takes SCENARIO=NAME for one of them; bench BENCH=$(BENCH);"
-	@echo "  torture, cases, applications, pairs, kernels, kmod, fuzz, outages and bench take OPTIONS=... (python3 -m tests.faults.run --help)."
+	@echo "  torture, cases, applications, pairs, kernels, kmod, cores, fuzz, outages and bench take OPTIONS=... (python3 -m tests.faults.run --help)."
 
 .PHONY: demo
 demo: lab-tools ## update a fleet of virtual machines under load, from one kernel to another
@@ -78,6 +78,10 @@ kernels: kernel-tools ## patch and boot kernels of the mirror for half an hour, 
 .PHONY: kmod
 kmod: kernel-tools ## try the kernel module on pairs of kernels for half an hour, from where the last slice ended
 	$(call slice,tests.kmod.run)
+
+.PHONY: cores
+cores: tools ## the unit and sanity tests on each series of ansible-core that is supported
+	$(call slice,tests.cores)
 
 .PHONY: fuzz
 fuzz: tools ## fuzz the parsers of the nodes' programs for half an hour, in what the machine has left over

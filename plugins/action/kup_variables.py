@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ansible.release import __version__ as ansible_core
 from ansible.utils.vars import load_extra_vars
 
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.modules.kup_variables import DOCUMENTATION
-from ansible_collections.kup.fleet.plugins.plugin_utils import _variables
+from ansible_collections.kup.fleet.plugins.plugin_utils import _ansible_core, _variables
 from ansible_collections.kup.fleet.plugins.plugin_utils._controller import ControllerAction
 
 _COLLECTION = Path(__file__).parents[2]
@@ -22,6 +23,10 @@ class ActionModule(ControllerAction):
     documentation = DOCUMENTATION
 
     def work(self, arguments, task_vars):
+        # Of all actions of a playbook this is the first.
+        objection = _ansible_core.objection(ansible_core, (_COLLECTION / "meta/runtime.yml").read_text(encoding="utf-8"))
+        if objection:
+            raise KupError(objection)
         sentences = _variables.objections(self._given(task_vars), *_variables.declared(_COLLECTION))
         if sentences:
             raise KupError(" ".join(sentences))
