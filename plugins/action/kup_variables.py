@@ -24,7 +24,9 @@ class ActionModule(ControllerAction):
 
     def work(self, arguments, task_vars):
         # Of all actions of a playbook this is the first.
-        objection = _ansible_core.objection(ansible_core, (_COLLECTION / "meta/runtime.yml").read_text(encoding="utf-8"))
+        objection = _ansible_core.objection(
+            ansible_core, (_COLLECTION / "meta/runtime.yml").read_text(encoding="utf-8")
+        )
         if objection:
             raise KupError(objection)
         sentences = _variables.objections(self._given(task_vars), *_variables.declared(_COLLECTION))

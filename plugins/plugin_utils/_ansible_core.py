@@ -7,15 +7,15 @@
 from __future__ import annotations
 
 import yaml
-from packaging.specifiers import SpecifierSet
+from ansible.module_utils.compat.version import LooseVersion
 
 
 def objection(version, runtime):
-    """A sentence where ansible-core ``version`` is not one of those that ``runtime``, the text of meta/runtime.yml, asks for; else empty."""
-    wanted = yaml.safe_load(runtime)["requires_ansible"]
-    if SpecifierSet(wanted).contains(version, prereleases=True):
+    """A sentence where ansible-core ``version`` is older than ``runtime``, the text of meta/runtime.yml, asks for; else empty."""
+    wanted = yaml.safe_load(runtime)["requires_ansible"].removeprefix(">=")
+    if LooseVersion(version) >= LooseVersion(wanted):
         return ""
     return (
-        f"The controller has ansible-core {version}, expected {wanted}; install it, for example by "
-        f"\"pip install 'ansible-core{wanted}'\" in a virtual environment of Python 3.11 or later."
+        f"The controller has ansible-core {version}, expected {wanted} or later; install it, for example by "
+        f"\"pip install 'ansible-core>={wanted}'\" in a virtual environment of Python 3.11 or later."
     )

@@ -21,4 +21,4 @@ def test_one_that_is_new_enough(version):
 @pytest.mark.parametrize("version", ["2.16.19", "2.18.19"])
 def test_one_that_is_too_old(version):
     said = _ansible_core.objection(version, RUNTIME)
-    assert said.startswith(f"The controller has ansible-core {version}, expected >=2.19.0; install it")
+    assert said.startswith(f"The controller has ansible-core {version}, expected 2.19.0 or later; install it")
