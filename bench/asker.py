@@ -1,13 +1,15 @@
 """Asks a holder (holder.py) for pages all the time, and tells the longest time without an answer.
 
-python3 -m bench.asker HOST PAGES     until a line on standard input; then one line of JSON
+python3 -m bench.asker HOST PAGES [OLD]     until a line on standard input; then one line of JSON
 
-It tells that time by its own clock, and when it began and ended by the holder's. OLD connections live through all of it, and the longest
+It tells that time by its own clock, and when it began and ended by the holder's; so it does of the longest times of all
+(silences_ticks). OLD connections (default: 20) live through all of it, and the longest
 time without an answer on each is told as well (gaps_s). By TCP's retransmission timer that can be twice the time for which the holder was
 away, which is told by new connections, one every INTERVAL.
 """
 
 import asyncio
+import heapq
 import json
 import random
 import sys
@@ -17,6 +19,8 @@ from bench import holder
 
 INTERVAL = 0.05
 OLD, OLD_INTERVAL = 20, 0.5
+# How many silences are told.
+SILENCES = 50
 # A new connection's first retransmission comes after a second; by then there are newer ones.
 PATIENCE = 1
 
@@ -25,7 +29,8 @@ class Asker:
     def __init__(self, host, pages):
         self._host, self._pages = host, pages
         self._last, self._last_ticks = time.monotonic(), None
-        self.seen = {"answers": 0, "wrong": 0, "longest_s": 0.0, "longest_ticks": (0, 0), "gaps_s": []}
+        self._silences = [(0, 0, 0)]
+        self.seen = {"answers": 0, "wrong": 0, "longest_s": 0.0, "gaps_s": []}
         self._ends = asyncio.Event()
 
     async def connect(self):
@@ -45,9 +50,11 @@ class Asker:
 
     def _note(self, at):
         """A new connection was answered, at this time of the holder's."""
-        now, silence = time.monotonic(), (self._last_ticks or at, at)
+        now, begin = time.monotonic(), self._last_ticks or at
         self.seen["longest_s"] = max(self.seen["longest_s"], now - self._last)
-        self.seen["longest_ticks"] = max(self.seen["longest_ticks"], silence, key=lambda times: times[1] - times[0])
+        heapq.heappush(self._silences, (at - begin, begin, at))
+        if len(self._silences) > SILENCES:
+            heapq.heappop(self._silences)
         self._last, self._last_ticks = now, at
 
     async def ask_once(self):
@@ -82,16 +89,22 @@ class Asker:
     def end(self):
         self._ends.set()
 
+    def tell(self):
+        """Return what was seen, for JSON; silences as (begin, end) of the holder's clock, the longest first."""
+        silences = [times for _length, *times in sorted(self._silences, reverse=True)]
+        return self.seen | {"longest_ticks": silences[0], "silences_ticks": silences}
+
 
 async def main():
     asker = Asker(sys.argv[1], int(sys.argv[2]))
-    old = [asyncio.create_task(asker.ask_by_one_connection()) for _number in range(OLD)]
+    number = int(sys.argv[3]) if len(sys.argv) > 3 else OLD
+    old = [asyncio.create_task(asker.ask_by_one_connection()) for _number in range(number)]
     probes = asyncio.create_task(asker.ask_often())
     await asyncio.to_thread(sys.stdin.readline)
     probes.cancel()
     asker.end()
     await asyncio.gather(*old)
-    print(json.dumps(asker.seen))
+    print(json.dumps(asker.tell()))
 
 
 if __name__ == "__main__":

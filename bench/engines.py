@@ -37,6 +37,8 @@ OUT = REPO / "build" / "bench"
 HERE = pathlib.Path(__file__).resolve().parent
 # What a node needs besides the application's memory, MiB: the system, its page cache, and the kernel that is loaded.
 SYSTEM_MIB = 1024
+# A pause between two answers that counts as lost time, seconds.
+PAUSE = 0.1
 # 1 ns each: no processor of a server is slower.
 INSTRUCTIONS = "shift=0"
 UNIT = """
@@ -88,10 +90,10 @@ def start(lab, mib, rate):
 
 
 @contextlib.contextmanager
-def asking(lab, mib, seen):
-    """Ask all the time; afterwards what was seen is in the dict SEEN."""
+def asking(lab, mib, seen, *old):
+    """Ask all the time, by OLD connections that live through it; afterwards what was seen is in the dict SEEN."""
     argv = ["ip", "netns", "exec", lab.record["netns"], sys.executable, "-m", "bench.asker"]
-    argv += [lab.machine(NODE).node["address"], str((mib << 20) // 4096)]
+    argv += [lab.machine(NODE).node["address"], str((mib << 20) // 4096), *map(str, old)]
     with subprocess.Popen(argv, cwd=REPO, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as asker:
         try:
             yield
@@ -124,13 +126,24 @@ def update(lab, engine, kernel, mib, **others):
     ticks, uptime, per_second = map(float, on_node(lab, "python3 /root/holder.py clock").split())
     silence, answer = (when / per_second for when in seen["longest_ticks"])
     started = ticks / per_second - uptime
+    pauses = [(end - begin) / per_second for begin, end in seen["silences_ticks"]]
     return {
-        "engine": engine, "kernel": kernel, "outage_s": answer - silence, "outage_on_host_s": seen["longest_s"],
+        "engine": engine, "kernel": kernel, "outage_s": answer - silence,
+        "lost_s": sum(pause for pause in pauses if pause > PAUSE), "outage_on_host_s": seen["longest_s"],
         "wrong": seen["wrong"], "answers": seen["answers"], "gaps_s": sorted(seen["gaps_s"]),
         "freeze_to_kexec_s": row["phases"]["dump_s"] + row["phases"]["plan_s"],
         "silence_to_kernel_s": started - silence, "kernel_to_answer_s": answer - started,
-        "phases": row["phases"], "memory": row["memory"],
+        "phases": row["phases"], "memory": row["memory"], "boot": events(row["timeline"]),
     }  # fmt: skip
+
+
+def events(timeline):
+    """Return what happened in the last boot of TIMELINE as [event, seconds since its kernel's start]."""
+    start = max(number for number, one in enumerate(timeline) if one["event"] == "kernel-start")
+    begin = timeline[start]
+    return [
+        [one["event"], round(one["at"] - begin["at"], 3)] for one in timeline[start:] if one["boot"] == begin["boot"]
+    ]
 
 
 def measure(lab, mib, args, kernels):
