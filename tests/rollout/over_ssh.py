@@ -1,6 +1,6 @@
 """Nodes that a table answers for (`tests.rollout`), reached by the real ssh(1): an sshd(8) of our own, at one address of the loopback for each.
 
-python3 -m tests.rollout.over_ssh      answers for one, as the command that sshd forces on every session
+python3 -m tests.rollout.over_ssh      answers for one, as the command that sshd forces on every login
 """
 
 from __future__ import annotations
@@ -13,9 +13,12 @@ import sys
 import time
 from pathlib import Path
 
+from lab.paths import COLLECTIONS, REPO
+
+sys.path.insert(0, str(COLLECTIONS))
+
 from tests.rollout import answers
 
-REPO = Path(__file__).resolve().parents[2]
 PORT = 2277
 PATIENCE = 10  # seconds
 CONFIG = """
@@ -27,7 +30,7 @@ StrictModes no
 UsePAM no
 PasswordAuthentication no
 MaxStartups 1000
-ForceCommand cd {repo} && exec env KUP_CANNED={canned} KUP_NAMES={folder}/names PYTHONPATH={collections} {python} -m tests.rollout.over_ssh
+ForceCommand cd {repo} && exec env KUP_CANNED={canned} KUP_NAMES={folder}/names {python} -m tests.rollout.over_ssh
 """
 
 
@@ -51,7 +54,6 @@ def serving(folder, canned, names):
         canned=canned,
         repo=REPO,
         python=sys.executable,
-        collections=REPO / "build/collections",
     )
     (folder / "config").write_text(text + "".join(f"ListenAddress {each}\n" for each in addresses.values()))
     (folder / "names").write_text("".join(f"{each} {name}\n" for name, each in addresses.items()))
@@ -86,7 +88,7 @@ def _wait(server, addresses):
 
 
 def main():
-    """Answer the session that this process is for; a terminal has sent nothing."""
+    """Answer the login that this process is for; a terminal has sent nothing."""
     own = os.environ["SSH_CONNECTION"].split()[2]
     names = dict(line.split() for line in Path(os.environ["KUP_NAMES"]).read_text().splitlines())
     sent = b"" if os.isatty(0) else sys.stdin.buffer.read()
