@@ -112,10 +112,8 @@ def measure(hosts, forks, is_ssh=False):
 
 def table(found):
     """Return the figures as a text for a person."""
-    runs, rows = (
-        found["runs"],
-        [f"{'hosts':>6}{'CPU s a node':>14}{'CPU s':>10}{'wall s':>10}{'MB':>8}{'lines a node':>14}"],
-    )
+    runs = found["runs"]
+    rows = [f"{'hosts':>6}{'CPU s a node':>14}{'CPU s':>10}{'wall s':>10}{'MB':>8}{'lines a node':>14}"]
     for run in [*runs, *found["over_ssh"]]:
         each = (
             f"{run['cpu_s'] / run['hosts']:>14.2f}{run['cpu_s']:>10.1f}{run['wall_s']:>10.1f}{run['max_rss_mb']:>8.0f}"

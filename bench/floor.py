@@ -8,8 +8,8 @@ kexec(8) loads it; `systemctl_kexec` and `reboot` start the system and the unit 
 ENGINE:MIB each. All go from the same kernel to the same one, on the same node.
 
 The clock is that of `bench.engines`: a nanosecond for each instruction. The outage is the time between two answers to new connections;
-lost_s is that with the client's other pauses of more than 0.1 s. All turns are kept, and written
-after each.
+lost_s is that with the client's other pauses of more than 0.1 s. All turns are
+kept, and written after each.
 """
 
 import argparse
@@ -46,16 +46,15 @@ for number, path in enumerate(paths):
         plain.write(packed.read())
     print(f"/root/floor/{number}.ko")
 """
-# As an update loads it: files/node/lib/kexec.sh.
-LOAD_AS_WE_DO = """
+# As the node itself loads a preserved kernel (files/node/lib/kexec.sh).
+LOAD = """
 . /usr/local/lib/kup/lib/record.sh; . /usr/local/lib/kup/lib/kexec.sh
 KERNEL_OLD={release}
-load_preserved "$(cat "$state/kernels/$KERNEL_OLD/unpacked.window") --load" unpacked cmdline init=/root/floor/init
+load_preserved {image} cmdline {words}
 """
-LOAD_STOCK = """
-cd /var/lib/kup/kernels/{release} || cd /usr/local/var/kup/kernels/{release} || exit
-kexec --kexec-syscall-auto --load vmlinuz --command-line="$(cat cmdline) {words}" $([ ! -e initrd ] || echo --initrd=initrd)
-"""
+AS_WE_DO = '"$(cat "$state/kernels/$KERNEL_OLD/unpacked.window") --load" unpacked'
+STOCK = "'--kexec-syscall-auto --load' vmlinuz"
+INIT_WORD = "init=/root/floor/init"
 
 
 class Turns:
@@ -96,20 +95,20 @@ class Turns:
         self._end("systemctl reboot", self.old)
 
     def floor(self):
-        return self._bare(LOAD_AS_WE_DO.format(release=self.new))
+        return self._bare(AS_WE_DO)
 
     def floor_stock(self):
-        return self._bare(LOAD_STOCK.format(release=self.new, words="init=/root/floor/init"))
+        return self._bare(STOCK)
 
     def systemctl_kexec(self):
-        return self._cold("systemctl kexec", LOAD_STOCK.format(release=self.new, words=""))
+        return self._cold("systemctl kexec", STOCK)
 
     def reboot(self):
-        return self._cold("systemctl reboot", "true", self.new)
+        return self._cold("systemctl reboot")
 
     def log(self, release, words):
         """Enter RELEASE with more WORDS on its command line; return its messages."""
-        on_node(self._lab, LOAD_STOCK.format(release=release, words=words))
+        self._load(STOCK, release, words)
         self._end("systemctl kexec", release)
         return on_node(self._lab, "dmesg").decode(errors="replace")
 
@@ -144,11 +143,15 @@ class Turns:
         argv = self._lab.ssh(self._lab.machine(engines.NODE), [command])
         return subprocess.run(argv, capture_output=True, text=True, check=False).stdout.strip()
 
-    def _bare(self, load):
+    def _load(self, image, release, words=""):
+        """Load RELEASE by the node's own shell, with more WORDS on its command line. IMAGE: AS_WE_DO or STOCK."""
+        on_node(self._lab, LOAD.format(image=image, release=release, words=words))
+
+    def _bare(self, image):
         """Jump into floor_init.c; return the outage and its parts."""
         start(self._lab, 1, 0)
         self._choose(self.old)
-        on_node(self._lab, load)
+        self._load(image, self.new, INIT_WORD)
         seen = {}
         with asking(self._lab, 1, seen, 0):
             time.sleep(3)
@@ -176,13 +179,14 @@ class Turns:
             time.sleep(0.2)
         raise LabError(f"The bare floor did not answer within {PATIENCE} s.")
 
-    def _cold(self, command, load, choice=None):
-        """Start system and unit anew by COMMAND; return the outage."""
+    def _cold(self, command, image=None):
+        """Start system and unit anew by COMMAND, with IMAGE loaded, or by the boot loader; return the outage."""
         on_node(self._lab, "systemctl add-wants multi-user.target holder.service")
         start(self._lab, 1, 0)
-        on_node(self._lab, load)
-        if choice:
-            self._choose(choice)
+        if image:
+            self._load(image, self.new)
+        else:
+            self._choose(self.new)
         seen = {}
         with asking(self._lab, 1, seen, 0):
             time.sleep(3)
@@ -234,7 +238,7 @@ def keep(found):
         f"{part}_s": statistics.median(each["outage_s"] for each in turns) for part, turns in found["turns"].items()
     }
     KEPT.write_text(json.dumps(medians | found, indent=1) + "\n", encoding="utf-8")
-    floor_page.write(found)
+    floor_page.write(medians | found)
 
 
 def work(args):
@@ -255,7 +259,7 @@ def work(args):
             found["runs"].append(turns.run(engine, mib))
             say(f"{engine}, {mib} MiB: outage {found['runs'][-1]['outage_s']:.2f} s")
             keep(found)
-    print(floor_page.text(found))
+    print(floor_page.PAGE.read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
 
 import ansible_runner
 import yaml
 
-REPO = Path(__file__).resolve().parents[2]
+from lab.paths import REPO
 
 
 class Job:

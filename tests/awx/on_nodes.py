@@ -14,9 +14,10 @@ from pathlib import Path
 import yaml
 
 from lab.command import LabError, say
+from lab.paths import REPO
 from lab.state import Lab
 from tests import suite
-from tests.awx.job import REPO, Job
+from tests.awx.job import Job
 
 APPLICATION = REPO / "lab/ansible/vars/memcached.yml"
 CANARY = "node2"
@@ -63,7 +64,8 @@ class Workflow:
         """
         self._number += 1
         folder = self._out / f"job-{self._number}-{template}"
-        shutil.rmtree(folder, ignore_errors=True)
+        if folder.exists():
+            shutil.rmtree(folder)
         answers = {**self._answers, "canary_hosts": CANARY} if left is not None else self._answers
         job = Job(folder, self._inventory, self._environment, self._number, template, {**answers, **(left or {})})
         if job.done.rc:
