@@ -27,6 +27,12 @@ _PACE = 0.5  # seconds between two looks
 # gone away without a word. Over a new one: long enough for a login to a node that is still booting.
 _STALE, _FRESH = 6, 20
 _CONNECT = 5  # seconds until the node's ssh server has to greet
+
+# A node that has been silent for `_SILENT` seconds may be up and slow, for example under load with few processors. Short looks would
+# never see such a node, so looks take their time from then on: (seconds to greet, seconds for a look).
+_SILENT = 60
+_PATIENT = (30, 90)
+
 _MODULE = 90  # seconds for a module, which is more than a look
 
 _TRIES = 3  # for what must be asked once the node is back
@@ -67,6 +73,7 @@ class WaitingAction(ActionBase):
 
     # The last look was answered, so the connection may be a shared one that is older than the switch.
     _answering = False
+    _answered = 0.0  # monotonic time of the last answer
     _first = _last = None
     _trouble = ""
     _told = ""
@@ -76,7 +83,8 @@ class WaitingAction(ActionBase):
         result = super().run(None, task_vars)
         self._task_vars = task_vars
         try:
-            self._deadline = time.monotonic() + self._seconds()
+            self._answered = time.monotonic()
+            self._deadline = self._answered + self._seconds()
             with self._impatient():
                 result.update(self.follow())
         except KupError as error:
@@ -119,14 +127,24 @@ class WaitingAction(ActionBase):
 
         :raises KupError: it answers, and its record is broken.
         """
-        status = self._attempt(
-            _STALE if self._answering else _FRESH, lambda: self._low_level_execute_command(_node_status.COMMAND)
-        )
+        status = self._attempt(self._patience(), lambda: self._low_level_execute_command(_node_status.COMMAND))
         status = _node_status.parse(status["stdout"]) if status else None
+        if status:
+            self._answered = time.monotonic()
         self._answering = status is not None
         self._first, self._last = self._first or status, status or self._last
         self._tell(status.text() if status else "no answer")
         return status
+
+    def _patience(self):
+        """Seconds for the next look; the connection plugin gets its own share of them."""
+        if self._answering:
+            return _STALE
+        patient = time.monotonic() - self._answered > _SILENT
+        greet, seconds = _PATIENT if patient else (_CONNECT, _FRESH)
+        if self._connection.has_option("timeout"):
+            self._connection.set_option("timeout", greet)
+        return seconds
 
     def _attempt(self, seconds, call):
         """Result of ``call``, or None after any error of the connection or ``seconds``."""

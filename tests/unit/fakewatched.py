@@ -15,7 +15,7 @@ from ansible_collections.kup.fleet.plugins.module_utils._system.units import Uni
 from ansible_collections.kup.fleet.plugins.module_utils._update import watchdogs
 
 NAME = "watched.service"
-SECONDS = 1
+SECONDS = 2
 TEXT = f"""[Unit]
 DefaultDependencies=no
 [Service]

@@ -61,3 +61,42 @@ def test_a_node_that_works_or_comes_back_in_time_is_waited_for(monkeypatch, look
 )
 def test_a_node_that_is_away_or_stands_for_too_long_is_lost(monkeypatch, looks):
     assert Action(monkeypatch, looks).settle() is None
+
+
+class Connection:
+    """Records how long a node's ssh server had to greet, at each attempt."""
+
+    def __init__(self):
+        self.greet = None
+
+    def has_option(self, name):
+        return name == "timeout"
+
+    def set_option(self, _name, seconds):
+        self.greet = seconds
+
+    def reset(self):
+        pass
+
+
+def test_a_node_that_has_been_silent_for_long_may_be_slow(monkeypatch):
+    """Looks of a few seconds would never see it."""
+    action = _wait.WaitingAction.__new__(_wait.WaitingAction)
+    action._connection = Connection()
+    action._task_vars = {"inventory_hostname": "node1"}
+    now, looks = [0.0], []
+
+    def execute(_command):
+        looks.append((now[0], action._connection.greet))
+        now[0] += action._connection.greet
+        # It needs 25 seconds for a greeting.
+        if action._connection.greet < 25:
+            raise OSError("Connection timed out during banner exchange")
+        return {"stdout": "answer"}
+
+    monkeypatch.setattr(_wait, "time", types.SimpleNamespace(monotonic=lambda: now[0], sleep=lambda seconds: None))
+    monkeypatch.setattr(_wait._node_status, "parse", lambda text: types.SimpleNamespace(text=lambda: text))
+    action._low_level_execute_command = execute
+    while not action.look():
+        pass
+    assert looks == [(at, 5) for at in range(0, 61, 5)] + [(65.0, 30)]
