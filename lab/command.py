@@ -1,11 +1,16 @@
 """Run external commands, and fail with one sentence."""
 
+import os
 import shutil
 import subprocess
 import sys
 
 # Prefix of a long-running child, which must not outlive this program or leave a mount.
 TIED = ["unshare", "--mount", "setpriv", "--pdeathsig", "TERM", "--"]
+
+
+# Variables of a surrounding Ansible, Molecule, AWX or Python.
+_FOREIGN = ("ANSIBLE_", "CONTROLLER_", "MOLECULE_", "PYTHON", "TOWER_", "VIRTUAL_ENV")
 
 
 class LabError(Exception):
@@ -15,6 +20,11 @@ class LabError(Exception):
 def say(text):
     """Print one progress line at once, also into a pipe."""
     print(f"lab: {text}", file=sys.stderr, flush=True)
+
+
+def clean_environment():
+    """Return this process's environment without what a surrounding Ansible or Python is set up by."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN)}
 
 
 def run(*argv, input=None, cwd=None, env=None):

@@ -18,7 +18,7 @@ import sys
 import threading
 
 from . import watch
-from .command import LabError, say
+from .command import LabError, clean_environment, say
 from .paths import REPO, STATE
 from .state import Lab
 
@@ -28,15 +28,10 @@ PATIENCE = 600
 
 
 def _environment(installed):
-    """Return the caller's environment without the variables of a surrounding Ansible or Molecule.
-
-    INSTALLED: a folder whose settings and collections are used instead of this tree's.
-    """
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("ANSIBLE_", "MOLECULE_", "PYTHON", "VIRTUAL_ENV")) or name == "ANSIBLE_NOCOLOR"
-    }
+    """Return a rollout's environment. INSTALLED: a folder whose settings and collections are used instead of this tree's."""
+    kept = clean_environment()
+    if "ANSIBLE_NOCOLOR" in os.environ:
+        kept["ANSIBLE_NOCOLOR"] = os.environ["ANSIBLE_NOCOLOR"]
     if installed:
         kept["ANSIBLE_COLLECTIONS_PATH"] = str(installed)
     return kept | {"ANSIBLE_CONFIG": str((installed or REPO) / "ansible.cfg"), "PYTHONUNBUFFERED": "1"}

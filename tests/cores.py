@@ -9,7 +9,6 @@ series has a virtual environment of its own in build/cores.
 
 import argparse
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -18,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 from lab import results
-from lab.command import LabError, say
+from lab.command import LabError, clean_environment, say
 from lab.paths import COLLECTIONS, REPO
 from tests import suite
 from tests.cases import record
@@ -94,9 +93,8 @@ def environment(series, python):
 def _run(place, log, *command):
     """Run COMMAND with the virtual environment in PLACE first; return the exit code and the output, which goes to the file LOG."""
     path = f"{place / 'bin'}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE_", "PYTHON"))}
     done = subprocess.run(
-        command, cwd=REPO, env={**kept, "PATH": path, "KUP_VENV": str(place)}, stdout=subprocess.PIPE,
+        command, cwd=REPO, env={**clean_environment(), "PATH": path, "KUP_VENV": str(place)}, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True, check=False,
     )  # fmt: skip
     (OUT / log).write_text(done.stdout, encoding="utf-8")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import yaml
 
-from lab.command import LabError, say
+from lab.command import LabError, clean_environment, say
 from lab.paths import REPO
 from lab.state import Lab
 from tests import suite
@@ -21,8 +21,6 @@ from tests.awx.job import Job
 
 APPLICATION = REPO / "lab/ansible/vars/memcached.yml"
 CANARY = "node2"
-# A surrounding Ansible's or Molecule's.
-FOREIGN = ("ANSIBLE_", "MOLECULE_", "PYTHON")
 
 
 class Workflow:
@@ -48,7 +46,8 @@ class Workflow:
         hosts = yaml.safe_load((Path(lab.state) / "inventory.yml").read_text(encoding="utf-8"))
         hosts["memcache"]["vars"] |= group
         self._inventory = {"hosts.yml": yaml.safe_dump(hosts)}
-        for name in [name for name in os.environ if name.startswith(FOREIGN)]:
+        # ansible-runner adds what it is given to its own.
+        for name in set(os.environ) - set(clean_environment()):
             del os.environ[name]
         self._environment = {
             "ANSIBLE_COLLECTIONS_PATH": str(REPO / ".collections"),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+
+from lab.command import clean_environment
 
 REPO = Path(__file__).resolve().parents[2]
 CONNECTIONS = Path(__file__).parent / "connection"
@@ -112,7 +113,6 @@ class Rollout:
         """Run ``playbook`` with more ``words`` and ``variables`` of the command line, ``limit`` seconds at most; returns `Done`."""
         report = self._folder / "report"
         given = {"kup_report_dir": str(report), "kup_rehearse": "off", **variables}
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE_", "PYTHON"))}
         settings = {"ANSIBLE_CONFIG": str(REPO / "ansible.cfg"), **self.settings()}
         program = Path(sys.executable).with_name("ansible-playbook")
         words = ["-i", self._folder / "hosts.json", f"kup.fleet.{playbook}", "-e", json.dumps(given), *words]
@@ -124,7 +124,7 @@ class Rollout:
             stderr=subprocess.STDOUT,
             text=True,
             cwd=self._folder,
-            env={**kept, **settings},
+            env={**clean_environment(), **settings},
             timeout=limit,
         )
         newest = report / "report.json"

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from lab.command import clean_environment
 from tests.awx.server import Awx
 
 REPO = Path(__file__).resolve().parents[3]
@@ -33,9 +33,6 @@ def playbook_names():
 
 
 def run(awx, folder, **given):
-    kept = {
-        name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE_", "CONTROLLER_", "TOWER_"))
-    }
     settings = {
         "ANSIBLE_CONFIG": str(REPO / "awx/project/ansible.cfg"),
         "ANSIBLE_COLLECTIONS_PATH": str(COLLECTIONS),
@@ -53,7 +50,7 @@ def run(awx, folder, **given):
         capture_output=True,
         text=True,
         cwd=folder,
-        env={**kept, **settings},
+        env={**clean_environment(), **settings},
         timeout=300,
     )
 
