@@ -122,18 +122,28 @@ def update(lab, engine, kernel, mib, **others):
         code = Rollout(NAME, OUT / "rollout.log", variables).wait()
     if code:
         raise LabError(f"The rollout ended with {code}; see {OUT / 'rollout.log'}.")
-    row = read_report(folder)["nodes"][0]
-    ticks, uptime, per_second = map(float, on_node(lab, "python3 /root/holder.py clock").split())
+    return row(seen, on_node(lab, "python3 /root/holder.py clock").decode(), read_report(folder)["nodes"][0])
+
+
+def row(seen, clock, reported):
+    """Return one update.
+
+    :param seen: what the client saw (`Asker.tell`).
+    :param clock: what `holder.py clock` says after the update.
+    :param reported: the node in the rollout's report.
+    """
+    ticks, uptime, per_second = map(float, clock.split())
     silence, answer = (when / per_second for when in seen["longest_ticks"])
     started = ticks / per_second - uptime
     pauses = [(end - begin) / per_second for begin, end in seen["silences_ticks"]]
+    phases = reported["phases"]
     return {
-        "engine": engine, "kernel": kernel, "outage_s": answer - silence,
+        "engine": reported["engine"], "kernel": reported["kernel_after"], "outage_s": answer - silence,
         "lost_s": sum(pause for pause in pauses if pause > PAUSE), "outage_on_host_s": seen["longest_s"],
         "wrong": seen["wrong"], "answers": seen["answers"], "gaps_s": sorted(seen["gaps_s"]),
-        "freeze_to_kexec_s": row["phases"]["dump_s"] + row["phases"]["plan_s"],
+        "freeze_to_kexec_s": phases["dump_s"] + phases["plan_s"],
         "silence_to_kernel_s": started - silence, "kernel_to_answer_s": answer - started,
-        "phases": row["phases"], "memory": row["memory"], "boot": events(row["timeline"]),
+        "phases": phases, "memory": reported["memory"], "boot": events(reported["timeline"]),
     }  # fmt: skip
 
 
