@@ -36,8 +36,8 @@ def main():
     sizes = add(
         folder / "hardware.json", mib, rate, engines.row(seen, clock, read_report(folder / "rollout")["nodes"][0])
     )
-    print(engines.table(sizes))
-    print(f"{sum(row['wrong'] for rows in sizes.values() for row in rows)} wrong answers")
+    wrong = sum(row["wrong"] for rows in sizes.values() for row in rows)
+    (folder / "hardware.txt").write_text(f"{engines.table(sizes)}\n{wrong} wrong answers\n", encoding="utf-8")
     engines.plot(sizes, folder / "hardware.png")
 
 
