@@ -30,7 +30,7 @@ def before(directory):
     """
     listing = os.open(f"{directory}/{_BEFORE}", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        return subprocess.Popen(_LIST, stdin=subprocess.DEVNULL, stdout=listing)
+        return subprocess.Popen(_LIST, stdin=subprocess.DEVNULL, stdout=listing)  # pylint: disable=ansible-bad-function
     finally:
         os.close(listing)
 

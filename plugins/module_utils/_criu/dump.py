@@ -47,7 +47,7 @@ class Dump:
         with criu_program.of(unit, findings.ends) as program:
             # By descriptor: the unit's own view may have the directory read-only, or not at all.
             command = criu_command.dump_command(unit.main_pid, f"/proc/self/fd/{self._images}", findings, program)
-            self._process = subprocess.Popen(
+            self._process = subprocess.Popen(  # pylint: disable=ansible-bad-function
                 [*command, *words],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

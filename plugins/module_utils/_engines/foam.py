@@ -121,7 +121,7 @@ class FoamCheckpoint(PageServerCheckpoint):
         """Run CRIU with its images in the directory of the descriptor ``images``; returns its exit code."""
         with criu_program.of(self.unit) as program:
             command = criu_command.pre_dump_command(self.unit.main_pid, f"/proc/self/fd/{images}", program)
-            return subprocess.run(
+            return subprocess.run(  # pylint: disable=ansible-bad-function
                 [*command, *store.options, *self._parent("..")],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

@@ -47,7 +47,7 @@ class Server:
         self._theirs, ours = socket.socketpair()
         self._theirs.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, _AHEAD)
         with ours:
-            self._process = subprocess.Popen(
+            self._process = subprocess.Popen(  # pylint: disable=ansible-bad-function
                 [PROGRAM, *words, "--socket-fd", str(ours.fileno())],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

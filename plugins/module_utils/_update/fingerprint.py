@@ -36,7 +36,7 @@ def record(trees, directory):
         words = [_PROGRAM, "record", *(str(process.pid) for process in processes)]
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
             try:
-                done = subprocess.run(words, stdout=stream, stderr=subprocess.PIPE, check=False)
+                done = subprocess.run(words, stdout=stream, stderr=subprocess.PIPE, check=False)  # pylint: disable=ansible-bad-function
             except OSError as error:
                 raise KupError(f"{_PROGRAM} cannot be run: {error}; install the node's programs anew.") from error
         if done.returncode:
