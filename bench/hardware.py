@@ -6,6 +6,7 @@ FOLDER has what the client saw (seen.json), the rollout's report (rollout/), and
 `holder.py clock` says on the node.
 """
 
+import itertools
 import json
 import pathlib
 import sys
@@ -24,10 +25,16 @@ def add(path, mib, rate, row):
     kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     sizes = kept["sizes"] if {name: kept.get(name) for name in head} == head else {}
     if kept and not sizes:
-        path.rename(path.with_suffix(f".{kept['commit']}.json"))
+        path.rename(_aside(path, kept["commit"]))
     sizes.setdefault(str(mib), []).append(row)
     path.write_text(json.dumps({**head, "sizes": sizes}, indent=2) + "\n", encoding="utf-8")
     return {int(size): rows for size, rows in sizes.items()}
+
+
+def _aside(path, commit):
+    """Return a name for what is at PATH that nothing has yet: rates may be changed back and forth."""
+    names = (f".{commit}{more}.json" for more in itertools.chain([""], (f"-{number}" for number in itertools.count(2))))
+    return next(free for free in map(path.with_suffix, names) if not free.exists())
 
 
 def main():

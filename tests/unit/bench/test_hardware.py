@@ -33,3 +33,11 @@ def test_what_is_not_to_be_compared_begins_a_file_of_its_own(tmp_path, commit, n
     commit(name)
     assert hardware.add(path, 256, rate, {"engine": "foam"}) == {256: [{"engine": "foam"}]}
     assert json.loads((tmp_path / "hardware.one.json").read_text())["sizes"] == {"256": [{"engine": "ppp"}]}
+
+
+def test_nothing_measured_is_overwritten_where_the_rate_goes_back_and_forth(tmp_path, commit):
+    path = tmp_path / "hardware.json"
+    for rate in (1000.0, 0.0, 1000.0, 0.0):
+        hardware.add(path, 256, rate, {"rate": rate})
+    kept = [json.loads(found.read_text()) for found in tmp_path.iterdir()]
+    assert sorted(one["sizes"]["256"][0]["rate"] for one in kept) == [0.0, 0.0, 1000.0, 1000.0]
