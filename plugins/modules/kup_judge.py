@@ -143,12 +143,12 @@ metrics:
       description: Two-sided p of the test.
       type: float
       returned: when RV(metrics[].verdict) is not V(unknown)
-    values:
+    samples:
       description: Values of the updated nodes, 200 at most, evenly chosen.
       type: list
       elements: float
       returned: always
-    values_control:
+    samples_control:
       description: Values of what they were compared with, 200 at most, evenly chosen.
       type: list
       elements: float

@@ -196,7 +196,7 @@ judgement:
       description: Address of the Prometheus. Empty where nothing is judged, or no node is to be updated.
       type: str
       returned: always
-    values:
+    counts:
       description: By metric, how many values the first node to be updated has had in the time of a soak.
       type: dict
       returned: always

@@ -57,7 +57,7 @@ status:
           started; and C(built), when it was built, in seconds since the epoch, if its version says so.
       type: dict
       returned: always
-    update:
+    last_update:
       description: Of the record of the last update C(phase), C(reason), C(data), C(fresh_units), C(kernel_old), C(kernel_new), C(started).
       type: dict
       returned: always

@@ -202,8 +202,8 @@ def _about(metric, kind, judgement, values, control):
         "median": judgement.median,
         "median_control": judgement.median_control,
         **numbers,
-        "values": [float(f"{value:.6g}") for value in _spread(values, _KEPT)],
-        "values_control": [float(f"{value:.6g}") for value in _spread(control, _KEPT)],
+        "samples": [float(f"{value:.6g}") for value in _spread(values, _KEPT)],
+        "samples_control": [float(f"{value:.6g}") for value in _spread(control, _KEPT)],
     }
 
 
@@ -241,8 +241,8 @@ def named(place):
 
 
 def outlook(place, metrics, node, window, instances):
-    """Whether the metrics have values of a node now: dict with ``place``, ``reason``, and ``values``, the number of them by metric."""
-    found = {"place": place if metrics else "", "reason": "", "values": {}}
+    """Whether the metrics have values of a node now: dict with ``place``, ``reason``, and ``counts``, the number of values by metric."""
+    found = {"place": place if metrics else "", "reason": "", "counts": {}}
     for metric in metrics:
         try:
             values = _Source(place, metric, window, instances).values(node)
@@ -250,7 +250,7 @@ def outlook(place, metrics, node, window, instances):
             return {**found, "reason": f"{metric.name} {error}"}
         except _prometheus.ERRORS as error:
             return {**found, "reason": f"{metric.name} cannot be asked for ({_address.shortened(error)})"}
-        found["values"][metric.name] = len(values)
+        found["counts"][metric.name] = len(values)
         if not values and not metric.optional:
             found["reason"] = found["reason"] or f"{metric.name} has no values of {node}"
     return found
@@ -260,5 +260,5 @@ def line(about):
     """An `outlook` for a person; empty where nothing is judged."""
     if not about["place"]:
         return ""
-    count = len(about["values"])
+    count = len(about["counts"])
     return f"judgement: {named(about['place'])}: {about['reason'] or f'{count} metric' + ('' if count == 1 else 's') + ' can be asked for'}"

@@ -188,7 +188,7 @@ def _judged(found):
 def _judgement(about):
     name, verdict = shown(about.get("name")), shown(about.get("verdict"))
     other = _judgement_picture.OTHERS.get(str(about.get("control")), "compared with")
-    values, control = (_judgement_picture.numbers(about.get(key)) for key in ("values", "values_control"))
+    values, control = (_judgement_picture.numbers(about.get(key)) for key in ("samples", "samples_control"))
     picture = _judgement_picture.draw(values, control, other, f"Values of {name}") if values and control else ""
     return {
         "name": name,

@@ -65,7 +65,7 @@ def _need(status):
     reboot = status["reboot"]
     answers = {
         "look": status["kernel"]["needs_update"] is None,
-        "decision": status["update"]["phase"] in _UNDECIDED,
+        "decision": status["last_update"]["phase"] in _UNDECIDED,
         "update": status["kernel"]["needs_update"],
         "reboot": reboot["required"] or status["microcode"]["is_newer"],
         "restart": bool(status["libraries"]["units"]),
@@ -84,7 +84,7 @@ def _cells(row):
     status = row["status"]
     if not status:
         return (row["name"], row["needs"], "", "", "", _line(row["reason"]))
-    kernel, update = status["kernel"], status["update"]
+    kernel, update = status["kernel"], status["last_update"]
     kernels = [kernel["running"], *([kernel["target"]] if kernel["needs_update"] else [])]
     phase = (update["phase"] or "never").replace("_", " ")
     more = "; ".join(filter(None, _more(status)))
@@ -97,7 +97,7 @@ def _line(text):
 
 def _more(status):
     """What is worth knowing, each an end of a sentence; empty where it is not so."""
-    update, fresh = status["update"], status["update"]["fresh_units"]
+    update, fresh = status["last_update"], status["last_update"]["fresh_units"]
     preserved = [release for release in status["preserved"] if release != status["kernel"]["running"]]
     return [
         "no wanted kernel is installed or in the package lists" if status["kernel"]["needs_update"] is None else "",

@@ -142,7 +142,7 @@ class Node:
         status = {
             "looked": 1.8e9,
             "kernel": {**kernels, "needs_update": kernel != NEW},
-            "update": {**record, "phase": self.state["phase"].removeprefix("none")},
+            "last_update": {**record, "phase": self.state["phase"].removeprefix("none")},
             "reboot": {"required": False, "packages": [], "microcode": False},
             "microcode": {"running": "", "available": "", "is_newer": False},
             "libraries": {"units": [], "complete": True},

@@ -17,7 +17,7 @@ def add(gauges, status, phases):
     :param phases: names of all phases that a record can have.
     """
     _add_kernel(gauges, status["kernel"], status["looked"])
-    current = status["update"]["phase"] or "none"
+    current = status["last_update"]["phase"] or "none"
     gauges.add_states("kup_phase", "Phase of the last update of the node.", "phase", ("none", *phases), current)
     gauges.add("kup_leftovers", "Objects that an update or a panic has left.", len(status["leftovers"]))
     _add_reboot(gauges, status["reboot"], status["microcode"])

@@ -38,7 +38,7 @@ def gather(selector):
     return {
         "looked": time.time(),
         "kernel": of_kernels(selector),
-        "update": {key: value for key, value in record.as_dict().items() if key in _KEPT},
+        "last_update": {key: value for key, value in record.as_dict().items() if key in _KEPT},
         "leftovers": _left(record),
         "preserved": sorted(os.listdir(KERNELS)) if os.path.isdir(KERNELS) else [],
         "drained": list(drain_record.load().places),

@@ -181,7 +181,7 @@ def test_what_the_report_keeps_is_bounded(monkeypatch):
     names = tuple(f"n{number}" for number in range(20))
     Prometheus(monkeypatch, {})
     (about,) = judged(sides=Sides(names, names, {}), window=Window(0, 250, 1)).metrics
-    assert (len(about["values"]), len(about["values_control"])) == (200, 200)
+    assert (len(about["samples"]), len(about["samples_control"])) == (200, 200)
     assert len(json.dumps(about)) < 5000
 
 

@@ -145,8 +145,8 @@ JUDGED = {
     "low": 3.9,
     "high": 4.3,
     "p": 4.2e-6,
-    "values": [5.0, 5.123, 5.3, 5.2, 4.9],
-    "values_control": [1.0, 0.9, 1.1, 1.0, 1.2],
+    "samples": [5.0, 5.123, 5.3, 5.2, 4.9],
+    "samples_control": [1.0, 0.9, 1.1, 1.0, 1.2],
 }
 
 
@@ -156,8 +156,8 @@ def test_a_judgement_has_its_numbers_and_a_picture():
         "name": "waits",
         "verdict": "unknown",
         "control": "before",
-        "values": [],
-        "values_control": [1.0],
+        "samples": [],
+        "samples_control": [1.0],
     }
     page = Page(page_of(judged=[JUDGED, {**JUDGED, "verdict": "pass", "control": "before"}, unknown]))
     for expected in (
@@ -176,7 +176,7 @@ def test_a_judgement_has_its_numbers_and_a_picture():
     ("values", "control"), [([1.0], [1.0]), ([0.0] * 9, [0.0] * 9), ([-5.0, 1e299], [0.0]), ([1e16], [1e16 + 2])]
 )
 def test_a_picture_has_room_for_any_numbers(values, control):
-    text = page_of(judged=[{**JUDGED, "values": values, "values_control": control}])
+    text = page_of(judged=[{**JUDGED, "samples": values, "samples_control": control}])
     (places,) = [re.findall(r'x1="([^"]*)"', text)]
     assert len(places) == len(values) + len(control) + 3
     assert all(0 <= float(place) <= 880 for place in places)
@@ -249,7 +249,7 @@ def test_no_value_of_a_row_breaks_the_page(value):
         Page(page_of(ROW, **{key: value}))
     Page(_report_page.render({"nodes": [ROW], "rollout": {**ABOUT, "judged": value}}))
     for key in JUDGED:
-        Page(page_of(judged=[value, {**JUDGED, key: value}, {**JUDGED, "values": [value, 1.0]}]))
+        Page(page_of(judged=[value, {**JUDGED, key: value}, {**JUDGED, "samples": [value, 1.0]}]))
 
 
 def test_long_values_are_cut():

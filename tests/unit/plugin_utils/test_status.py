@@ -19,7 +19,7 @@ STATUS = {
         **{"running": "7.2.9-amd64", "installed": "7.2.9-amd64", "available": "7.2.12-amd64", "target": "7.2.12-amd64"},
         **{"built": None, "uptime_s": 90000.0, "needs_update": False},
     },
-    "update": {"phase": "", "reason": "", "data": "", "fresh_units": []},
+    "last_update": {"phase": "", "reason": "", "data": "", "fresh_units": []},
     "leftovers": [],
     "preserved": [],
     "drained": [],
@@ -45,8 +45,8 @@ NODES = {
     "reboot": of(reboot={"required": True, "packages": ["libc6"]}, libraries={"units": [UNIT]}),
     "microcode": of(microcode={"running": "0x1", "available": "0x2", "is_newer": True}),
     "update": of(kernel={"needs_update": True}, reboot={"required": True}),
-    "probation": of(kernel={"needs_update": True}, update={"phase": "probation"}),
-    "failed": of(update={"phase": "failed", "reason": "no restore"}),
+    "probation": of(kernel={"needs_update": True}, last_update={"phase": "probation"}),
+    "failed": of(last_update={"phase": "failed", "reason": "no restore"}),
     "unknown": of(kernel={"needs_update": None, "target": ""}),
     "down": {"failed": False, "msg": "down cannot be reached: No route to host"},
     "gone": None,
@@ -83,14 +83,14 @@ def test_every_need_is_explained():
 
 @pytest.mark.parametrize("phase", ["prepared", "committed", "fell_back", "aborted"])
 def test_a_phase_in_which_nobody_has_to_do_anything(phase):
-    assert _status.rows({"node1": of(update={"phase": phase})})[0]["needs"] == "nothing"
+    assert _status.rows({"node1": of(last_update={"phase": phase})})[0]["needs"] == "nothing"
 
 
 def test_a_line_says_all_of_a_node():
     found = line(
         "node1",
         kernel={"needs_update": True},
-        update={"phase": "fell_back", "reason": "Port 1\nis silent", "data": "partial", "fresh_units": ["a.service"]},
+        last_update={"phase": "fell_back", "reason": "Port 1\nis silent", "data": "partial", "fresh_units": ["a.service"]},
         libraries={"units": [UNIT], "complete": False},
         reboot={"required": True, "packages": ["libc6", "dbus"]},
         microcode={"running": "0x1", "available": "0x2", "is_newer": True},
@@ -125,7 +125,7 @@ STRANGE = [
     of(libraries={"units": [{"unit": "a"}]}),
     of(libraries={"units": 7}),
     of(livepatches=[1]),
-    of(update={"phase": 7}),
+    of(last_update={"phase": 7}),
 ]
 
 
@@ -141,7 +141,7 @@ def test_no_text_of_a_node_moves_the_cursor_or_makes_a_metric():
     evil = '\x1b[2J"} 1\nkup_evil 2'
     unit = {"unit": evil, "count": 1, "files": [evil]}
     rows = _status.rows(
-        {"evil": of(kernel={"running": evil}, update={"reason": evil}, libraries={"units": [unit] * 1000})}
+        {"evil": of(kernel={"running": evil}, last_update={"reason": evil}, libraries={"units": [unit] * 1000})}
     )
     assert all(text.isprintable() for text in _status.table(rows))
     assert "kup_evil" not in parse(_status.metrics(rows))

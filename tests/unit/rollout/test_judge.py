@@ -82,7 +82,7 @@ def test_nodes_that_are_no_worse_are_judged_against_the_others_and_in_the_end_ag
     assert len(queries) == 1 + 3 + 6
     assert all(each.end - each.start >= 7.9 and each.step == 1 for each in queries)
     assert "judgement: kup_judge (http://127.0.0.1:" in done.said
-    assert done.plan["judgement"]["values"] == {"errors": 9}
+    assert done.plan["judgement"]["counts"] == {"errors": 9}
     # All nodes are judged once more by their services, too.
     assert done.asked.count("node3 kup_gate soak") == 1
 

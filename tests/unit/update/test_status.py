@@ -98,8 +98,8 @@ def found(node, record, has, monkeypatch, tmp_path):
 
 def test_everything_that_is_asked_for_is_there(found):
     look = found("fell_back")
-    assert look["update"]["phase"] == "fell_back"
-    assert look["update"]["reason"] == "because"
+    assert look["last_update"]["phase"] == "fell_back"
+    assert look["last_update"]["reason"] == "because"
     assert look["drained"] == ["haproxy lb1 cache/node1"]
     assert look["libraries"]["units"][0]["unit"] == "nginx.service"
     assert look["reboot"]["microcode"] and look["microcode"]["is_newer"]
