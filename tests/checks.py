@@ -129,7 +129,7 @@ def checks(venv: Path) -> list[Check]:
         Check("package", "install-check", ("tests/install-check.sh",)),
         # Done while the other checks without a node run; a lab that needs an image of its own still builds it itself.
         Check("vm", "images", ("python", "tests/images.py")),
-        Check("unit", "pytest", ("python", "-m", "pytest"), limit=1200),
+        Check("unit", "pytest", ("python", "-m", "pytest", "--durations=15", "--durations-min=3"), limit=1800),
         Check(
             "vm",
             CASES,
@@ -164,7 +164,7 @@ def scenario_check(name: str) -> Check:
         "vm",
         name,
         ("molecule", "test", "--scenario-name", name, "--destroy", "always"),
-        limit=2400,
+        limit=3000,
         environment={"MOLECULE_EPHEMERAL_DIRECTORY": str(REPO / "build" / "molecule" / name)},
         undo=("molecule", "destroy", "--scenario-name", name),
         nodes=nodes_of(name),
