@@ -78,25 +78,33 @@ class Outcome:
 
 
 class StepClock:
-    """Times the steps of a scenario by the moments at which their headings are printed."""
+    """Times the steps of a scenario by the moments of its lines.
+
+    Ansible prints a step's heading with its first result, so what passes before a heading is the new step's time.
+    """
 
     def __init__(self, scenario: str):
         self.scenario = scenario
         self.steps: list[Step] = []
         self._name = ""
-        self._since = 0.0
+        self._since = self._said = time.monotonic()
 
     def read(self, line: str) -> None:
         heading = STEP.match(line)
         # A recap ends a playbook: what follows is not the last task's time.
         if heading or line.startswith("PLAY "):
-            self.stop()
+            self._end(self._said)
         if heading:
-            self._name, self._since = heading.group(1), time.monotonic()
+            self._name, self._since = heading.group(1), self._said
+        if line.strip():
+            self._said = time.monotonic()
 
     def stop(self) -> None:
+        self._end(time.monotonic())
+
+    def _end(self, moment: float) -> None:
         if self._name:
-            self.steps.append(Step(self.scenario, self._name, time.monotonic() - self._since))
+            self.steps.append(Step(self.scenario, self._name, moment - self._since))
             self._name = ""
 
 

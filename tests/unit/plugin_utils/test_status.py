@@ -90,7 +90,12 @@ def test_a_line_says_all_of_a_node():
     found = line(
         "node1",
         kernel={"needs_update": True},
-        last_update={"phase": "fell_back", "reason": "Port 1\nis silent", "data": "partial", "fresh_units": ["a.service"]},
+        last_update={
+            "phase": "fell_back",
+            "reason": "Port 1\nis silent",
+            "data": "partial",
+            "fresh_units": ["a.service"],
+        },
         libraries={"units": [UNIT], "complete": False},
         reboot={"required": True, "packages": ["libc6", "dbus"]},
         microcode={"running": "0x1", "available": "0x2", "is_newer": True},
