@@ -41,6 +41,12 @@ options:
     choices:
       - start
     default: start
+  until:
+    description:
+      - The uptime of the node, in seconds, after which nothing is started any more. V(0) is none.
+      - Set by the action plugin of the same name, which does not wait for the node's answer for ever. Not for playbooks.
+    type: float
+    default: 0.0
 attributes:
   check_mode:
     details: Nothing is started.
@@ -90,12 +96,14 @@ def main():
             "run_id": {"type": "str"},
             "committed": {"type": "bool", "default": False},
             "op": {"type": "str", "choices": ["start"], "default": "start"},
+            "until": {"type": "float", "default": 0.0},
         },
         supports_check_mode=True,
     )
     try:
         if not module.check_mode:
-            service.go_back(module.params["reason"], module.params["run_id"], module.params["committed"])
+            given = module.params
+            service.go_back(given["reason"], given["run_id"], given["committed"], given["until"])
     except KupError as error:
         module.fail_json(msg=str(error))
     module.exit_json(changed=True)

@@ -34,6 +34,12 @@ options:
       - start
       - status
     default: start
+  until:
+    description:
+      - The uptime of the node, in seconds, after which nothing is started any more. V(0) is none.
+      - Set by the action plugin of the same name, which does not wait for the node's answer for ever. Not for playbooks.
+    type: float
+    default: 0.0
 attributes:
   check_mode:
     details: Nothing is started.
@@ -165,14 +171,14 @@ from ansible_collections.kup.fleet.plugins.module_utils._update import lock, ser
 from ansible_collections.kup.fleet.plugins.module_utils._update import record as records
 
 
-def start(owner):
+def start(owner, until):
     with lock.exclusive():
         record = records.take(owner) if owner else records.load()
     if record["PHASE"] != "prepared":
         raise KupError(
             f"This node is in phase {record['PHASE'] or 'none'!r}, expected 'prepared'; stage the kernels with kup_stage first."
         )
-    service.start(unit_names.SWITCH, ["switch"])
+    service.start(unit_names.SWITCH, ["switch"], until)
     return {"changed": True}
 
 
@@ -182,6 +188,7 @@ def main():
             "timeout": {"type": "int", "required": True},
             "run_id": {"type": "str"},
             "op": {"type": "str", "choices": ["start", "status"], "default": "start"},
+            "until": {"type": "float", "default": 0.0},
         },
         supports_check_mode=True,
     )
@@ -191,7 +198,7 @@ def main():
         elif module.check_mode:
             result = {"changed": True}
         else:
-            result = start(module.params["run_id"])
+            result = start(module.params["run_id"], module.params["until"])
     except KupError as error:
         module.fail_json(msg=str(error))
     module.exit_json(**result)

@@ -16,7 +16,8 @@ from ansible_collections.kup.fleet.plugins.module_utils._update.record import Re
 
 #: Shell command that prints what `parse` reads. Cheap: it runs twice a second while the node has better things to do.
 COMMAND = (
-    r'printf "boot %s\nkernel %s\nrestored %s\nbusy %s\n" "$(cat /proc/sys/kernel/random/boot_id)" "$(uname -r)" '
+    r"read -r up _ </proc/uptime; "
+    r'printf "boot %s\nkernel %s\nuptime %s\nrestored %s\nbusy %s\n" "$(cat /proc/sys/kernel/random/boot_id)" "$(uname -r)" "$up" '
     rf'"$([ -e {RUN}/restore-done ] && echo yes || echo no)" '
     # What runs; not what only waits to be tried again (auto-restart).
     rf'"$(systemctl show --property=SubState --value {" ".join(unit_names.ALL)} | grep -c -e ^start -e ^running -e ^stop -e ^final)"; '
@@ -25,15 +26,22 @@ COMMAND = (
     rf"cd {OFF_VAR} 2>/dev/null || cd {ON_VAR} 2>/dev/null && cat record record.copy 2>/dev/null || true"
 )
 
-_HEAD = re.compile(r"\A\s*boot ([0-9a-f-]{36})\nkernel (\S+)\nrestored (yes|no)\nbusy (\d+)\n((?:StatusText=.*\n|\n)*)")
+_HEAD = re.compile(
+    r"\A\s*boot ([0-9a-f-]{36})\nkernel (\S+)\nuptime (\d{1,12}\.\d+)\nrestored (yes|no)\nbusy (\d+)\n((?:StatusText=.*\n|\n)*)"
+)
 
 
 @dataclass(frozen=True)
 class NodeStatus:
-    """``boot_id``, ``kernel``, ``restored`` (the restore of this boot is done), ``busy`` (a switch runs), ``record``, ``pending`` (pages, as text)."""
+    """What a look has found.
+
+    ``boot_id``, ``kernel``, ``uptime`` (seconds), ``restored`` (the restore of this boot is done), ``busy`` (a switch runs), ``record``,
+    ``pending`` (pages, as text).
+    """
 
     boot_id: str
     kernel: str
+    uptime: float
     restored: bool
     busy: bool
     record: Record
@@ -73,6 +81,7 @@ def parse(text):
     head = _HEAD.match(text)
     if not head:
         return None
-    boot_id, kernel, restored, busy, told = head.groups()
+    boot_id, kernel, uptime, restored, busy, told = head.groups()
     pending = "; ".join(line.partition("=")[2] or "pages are pending" for line in told.split("\n") if line)
-    return NodeStatus(boot_id, kernel, restored == "yes", busy != "0", records.parse(text[head.end() :]), pending)
+    record = records.parse(text[head.end() :])
+    return NodeStatus(boot_id, kernel, float(uptime), restored == "yes", busy != "0", record, pending)

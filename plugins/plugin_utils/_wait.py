@@ -35,6 +35,11 @@ _PATIENT = (30, 90)
 
 _MODULE = 90  # seconds for a module, which is more than a look
 
+# Seconds in which a node may begin what it was asked to start, by its own clock. A slow one needs long for a module, also when nobody listens
+# to it any more; later than that it refuses, so that nothing begins behind the back of a controller that has gone on.
+_BEGIN = 300
+_MARGIN = 10  # seconds from its refusal, or from its last chance to refuse, until a look sees the service
+
 _TRIES = 3  # for what must be asked once the node is back
 
 # What only the node's own account tells, where there is none.
@@ -77,6 +82,8 @@ class WaitingAction(ActionBase):
     _first = _last = None
     _trouble = ""
     _told = ""
+    # What the node was when it was asked to start something, and the uptime until which it may begin; None if the answer has come.
+    _asked = None
 
     def run(self, tmp=None, task_vars=None):
         del tmp
@@ -174,7 +181,7 @@ class WaitingAction(ActionBase):
         pending = ""
         while True:
             status = self.look()
-            if status and wanted(status):
+            if status and wanted(status) and not self._may_begin(status):
                 return status
             if status and (status.busy or status.pending != pending):
                 pending = status.pending
@@ -186,14 +193,30 @@ class WaitingAction(ActionBase):
     def start(self, module, arguments):
         """Run ``module`` with ``op: start``.
 
-        The node may jump before the answer is here: no answer is no failure, the looks that follow will tell.
+        The node may jump before the answer is here, or be slow: no answer is no failure, the looks that follow will tell.
 
         :raises KupError: the module refused.
         """
-        answer = self._module(module, {**arguments, "op": "start"})
+        asked = self._last
+        until = asked.uptime + min(_BEGIN, self._seconds())
+        answer = self._module(module, {**arguments, "op": "start", "until": until})
         # What a jumping node cuts off is no message of the module.
-        if answer and answer.get("failed") and "module_stdout" not in answer:
+        if not answer or "module_stdout" in answer:
+            self._asked = (asked, until)
+        elif answer.get("failed"):
             raise KupError(answer["msg"])
+
+    def _may_begin(self, status):
+        """Whether the node may still be about to begin what it was asked to start."""
+        if not self._asked:
+            return False
+        asked, until = self._asked
+        stands = (asked.boot_id, asked.phase, asked.record["REASON"]) == (
+            status.boot_id,
+            status.phase,
+            status.record["REASON"],
+        )
+        return stands and status.uptime < until + _MARGIN
 
     def _module(self, name, arguments):
         self._connection._shell.tmpdir = None  # the one of another boot may be gone

@@ -88,7 +88,7 @@ class Node:
         return "" if self.state["phase"] == "none" else f"# {hashlib.sha256(lines.encode()).hexdigest()}\n{lines}"
 
     def status(self):
-        head = f"boot {self.state['boot']}\nkernel {self.state['kernel']}\nrestored yes\nbusy 0\n"
+        head = f"boot {self.state['boot']}\nkernel {self.state['kernel']}\nuptime 100.00\nrestored yes\nbusy 0\n"
         return head + self.record()
 
     def answer(self, module):

@@ -24,14 +24,21 @@ _BEGINNING, _UNIT = 60, 120
 _LAST_WORD = 10  # seconds between the restored application and the last line of the timeline, at most
 
 
-def start(unit, arguments):
+def start(unit, arguments, until=0.0):
     """Start ``cli ARGUMENTS`` (files/node/cli) as the transient service ``unit``; it needs neither this process nor a controller.
 
     Returns as soon as it runs. It is not collected when it fails: ``systemctl status`` tells, until the next start.
 
-    :raises KupError: systemd could not start it, e.g. because the runtime is not installed.
+    :param until: uptime in seconds after which it must not begin any more, because whoever asked has gone on; 0 is none.
+    :raises KupError: it is too late, or systemd could not start it, e.g. because the runtime is not installed.
     """
     run(["systemctl", "reset-failed", unit], check=False)
+    uptime = time.clock_gettime(time.CLOCK_BOOTTIME)
+    if until and uptime > until:
+        raise KupError(
+            f"{unit} was to begin until {until:.0f} s after the boot, and the node got so far after {uptime:.0f} s; run the playbook again when "
+            "the node is less busy."
+        )
     run([*_words(unit, "clean-up"), "--", f"{RUNTIME}/cli", *arguments])
 
 
@@ -60,11 +67,12 @@ def rehearse(names, limit):
     return json.loads(done.stdout)
 
 
-def go_back(reason, owner="", committed=False):
+def go_back(reason, owner="", committed=False, until=0.0):
     """Start the way back to the preserved kernel, for ``reason``; returns as soon as it runs, also if it did already.
 
     :param owner: the run that asks; a node that another run works on is refused.
     :param committed: also from a kernel that is not on probation any more.
+    :param until: see `start`.
     :raises KupError: there is no way back, or another operation is under way on the node.
     """
     if _goes_back():
@@ -75,7 +83,7 @@ def go_back(reason, owner="", committed=False):
     sentence = switch.blocker(record, phases)
     if sentence:
         raise KupError(sentence)
-    start(unit_names.FALLBACK, [verb, reason])
+    start(unit_names.FALLBACK, [verb, reason], until)
 
 
 def _goes_back():

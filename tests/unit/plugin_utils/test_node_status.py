@@ -15,7 +15,7 @@ BOOT = "0f0e9c9e-6c3c-4f4e-8a55-6f1f2b3c4d5e"
 
 def answer(phase="", kernel=OLD, restored="no", busy=0, told=""):
     record = records.sealed(f"PHASE={phase}\nKERNEL_OLD={OLD}\nKERNEL_NEW={NEW}\n") if phase else ""
-    return f"boot {BOOT}\nkernel {kernel}\nrestored {restored}\nbusy {busy}\n{told}{record}"
+    return f"boot {BOOT}\nkernel {kernel}\nuptime 12.34\nrestored {restored}\nbusy {busy}\n{told}{record}"
 
 
 def state(*arguments, **keywords):

@@ -100,3 +100,57 @@ def test_a_node_that_has_been_silent_for_long_may_be_slow(monkeypatch):
     while not action.look():
         pass
     assert looks == [(at, 5) for at in range(0, 61, 5)] + [(65.0, 30)]
+
+
+class Starts(Action):
+    """Asks a node to start something, of which comes ``answer``; looks are (uptime, phase, busy)."""
+
+    def __init__(self, monkeypatch, answer, looks):
+        super().__init__(monkeypatch, looks)
+        self._task.args["timeout"] = self._deadline = 1000
+        self._last = self._seen(100.0, "prepared", busy=False)
+        self.sent = {}
+        self._answer = answer
+
+    def _seen(self, uptime, phase, busy):
+        state = None if busy else phase
+        about = {"boot_id": "one", "record": {"REASON": ""}, "pending": "", "state": lambda: state}
+        return types.SimpleNamespace(uptime=uptime, phase=phase, busy=busy, **about)
+
+    def _module(self, name, arguments):
+        self.sent = arguments
+        return self._answer
+
+    def look(self):
+        self._now += 1
+        return self._seen(*next(self._looks))
+
+
+STANDS_STILL = (200.0, "prepared", False)
+
+
+def test_a_start_that_is_refused_says_why(monkeypatch):
+    with pytest.raises(_wait.KupError, match="No room"):
+        Starts(monkeypatch, {"failed": True, "msg": "No room."}, []).start("kup.fleet.kup_switch", {})
+
+
+@pytest.mark.parametrize("answer", [None, {"failed": True, "module_stdout": "", "msg": "MODULE FAILURE"}])
+def test_a_node_whose_answer_has_not_come_may_still_begin(monkeypatch, answer):
+    action = Starts(
+        monkeypatch, answer, [STANDS_STILL, STANDS_STILL, (300.0, "checkpointing", True), (310.0, "aborted", False)]
+    )
+    action.start("kup.fleet.kup_switch", {"run_id": "r"})
+    assert action.sent == {"run_id": "r", "op": "start", "until": 400.0}
+    assert action.settle().phase == "aborted"
+
+
+def test_it_has_not_begun_when_it_must_not_any_more(monkeypatch):
+    action = Starts(monkeypatch, None, [STANDS_STILL, (405.0, "prepared", False), (411.0, "prepared", False)])
+    action.start("kup.fleet.kup_switch", {})
+    assert action.settle().uptime == 411.0
+
+
+def test_a_node_that_has_answered_is_taken_at_its_word(monkeypatch):
+    action = Starts(monkeypatch, {"changed": True}, [STANDS_STILL])
+    action.start("kup.fleet.kup_switch", {})
+    assert action.settle().phase == "prepared"

@@ -4,6 +4,8 @@
 
 """The services that take a node to another kernel: how they are started, and when they are not."""
 
+import contextlib
+import time
 import types
 
 import pytest
@@ -18,7 +20,7 @@ def started(node, record, monkeypatch, tmp_path):
     """What was started on a node on probation, whose way-back services are inactive."""
     started = []
     monkeypatch.setattr(lock, "RUN", str(tmp_path / "run"))
-    monkeypatch.setattr(service, "start", lambda unit, arguments: started.append((unit, arguments)))
+    monkeypatch.setattr(service, "start", lambda unit, arguments, until: started.append((unit, arguments)))
     monkeypatch.setattr(service, "run", lambda argv, check: types.SimpleNamespace(stdout="inactive\nfailed\n"))
     node.running.release = "7.2.1"
     record["PHASE"] = "probation"
@@ -74,6 +76,20 @@ def test_a_switch_needs_nobody_and_cleans_up_after_itself(monkeypatch):
     assert {"--property=KillMode=process", "--property=OOMPolicy=continue", "--unit=kup-switch.service"} <= set(start)
     assert any(word.startswith("--property=ExecStopPost=/bin/sh ") for word in start)
     assert start[-1] == "switch"
+
+
+@pytest.mark.parametrize(("until", "begins"), [(0.0, True), (1000.5, True), (999.0, False)])
+def test_nothing_begins_later_than_whoever_asked_waits_for(monkeypatch, until, begins):
+    calls = []
+    monkeypatch.setattr(service, "run", lambda words, **_options: calls.append(words[0]))
+    monkeypatch.setattr(service.time, "clock_gettime", {time.CLOCK_BOOTTIME: 1000.0}.get)
+    with (
+        contextlib.nullcontext()
+        if begins
+        else pytest.raises(KupError, match="until 999 s after the boot.*after 1000 s")
+    ):
+        service.start(unit_names.SWITCH, ["switch"], until)
+    assert ("systemd-run" in calls) == begins
 
 
 def rehearse(monkeypatch, code=0, stdout='{"a.service": {"verdict": "passed"}}\n', stderr=""):
