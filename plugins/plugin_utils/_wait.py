@@ -198,7 +198,7 @@ class WaitingAction(ActionBase):
         :raises KupError: the module refused.
         """
         asked = self._last
-        until = asked.uptime + min(_BEGIN, self._seconds())
+        until = asked.uptime + min(_BEGIN, self._deadline - time.monotonic())
         answer = self._module(module, {**arguments, "op": "start", "until": until})
         # What a jumping node cuts off is no message of the module.
         if not answer or "module_stdout" in answer:
