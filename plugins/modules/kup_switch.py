@@ -34,17 +34,12 @@ options:
       - start
       - status
     default: start
-  until:
-    description:
-      - The uptime of the node, in seconds, after which nothing is started any more. V(0) is none.
-      - Set by the action plugin of the same name, which does not wait for the node's answer for ever. Not for playbooks.
-    type: float
-    default: 0.0
 attributes:
   check_mode:
     details: Nothing is started.
 extends_documentation_fragment:
   - kup.fleet.attributes
+  - kup.fleet.start
 author:
   - The kup.fleet maintainers (!UNKNOWN)
 notes:
