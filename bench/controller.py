@@ -4,7 +4,8 @@
 
 Modules are packed and sent as to real nodes; the connection itself, and the nodes' time, are not in it. What ssh(1) costs beside is told by a
 rollout of a few nodes behind an sshd(8) of the bench, whose own time does not count. Prints the processor time for each node,
-the time by the clock, and the memory of the largest process, and the line that fits the processor time best. Leaves
+the time by the clock, and the memory of the largest process, and the line that fits the processor time best. A processor's second is
+worth what its machine makes of it: each run says how long a fixed loop took just before and after it (pace_s). Leaves
 build/bench/controller.json and controller.png; --keep writes them to the folders of recorded figures, bench and docs.
 """
 
@@ -32,6 +33,7 @@ from tests.rollout.nodes import Rollout
 OUT = REPO / "build" / "bench"
 VARIABLES = {"kup_kernel": "7.2", "kup_units": ["memcached.service"]}
 LIMIT = 6 * 3600  # seconds of one run
+PACE = 20_000_000  # turns of the loop that tells the machine's pace
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER (include/uapi/linux/prctl.h)
 
 
@@ -55,11 +57,20 @@ def names(hosts):
     return [f"node{number:05}" for number in range(hosts)]
 
 
+def pace():
+    """Return the processor seconds of a loop that is always the same."""
+    before, total = time.process_time(), 0
+    for number in range(PACE):
+        total += number * number
+    return time.process_time() - before
+
+
 def one(folder, hosts, forks, reached):
     """Update HOSTS nodes in a process that does nothing else; return what that cost. Those of REACHED have these variables."""
     # Shared connections of ssh outlive what has started them, and count.
     ctypes.CDLL(None).prctl(_SUBREAPER, 1)
     rollout = Rollout(folder, dict.fromkeys(names(hosts), {}), reached=reached)
+    at_first = pace()
     before = time.monotonic()
     done = rollout.run("--forks", str(forks), limit=LIMIT, **VARIABLES)
     wall = time.monotonic() - before
@@ -72,7 +83,7 @@ def one(folder, hosts, forks, reached):
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return {
         "hosts": hosts, "forks": forks, "cpu_s": round(used.ru_utime + used.ru_stime, 2), "wall_s": round(wall, 2),
-        "max_rss_mb": round(used.ru_maxrss / 1024, 1), "lines": len(done.output.splitlines()),
+        "max_rss_mb": round(used.ru_maxrss / 1024, 1), "lines": len(done.output.splitlines()), "pace_s": round((at_first + pace()) / 2, 2),
     }  # fmt: skip
 
 
@@ -113,12 +124,14 @@ def measure(hosts, forks, is_ssh=False):
 def table(found):
     """Return the figures as a text for a person."""
     runs = found["runs"]
-    rows = [f"{'hosts':>6}{'CPU s a node':>14}{'CPU s':>10}{'wall s':>10}{'MB':>8}{'lines a node':>14}"]
+    rows = [f"{'hosts':>6}{'CPU s a node':>14}{'CPU s':>10}{'wall s':>10}{'MB':>8}{'lines a node':>14}{'pace s':>9}"]
     for run in [*runs, *found["over_ssh"]]:
         each = (
             f"{run['cpu_s'] / run['hosts']:>14.2f}{run['cpu_s']:>10.1f}{run['wall_s']:>10.1f}{run['max_rss_mb']:>8.0f}"
         )
-        rows.append(f"{run['hosts']:>6}{each}{run['lines'] / run['hosts']:>14.1f}{'  ssh' if run.get('ssh') else ''}")
+        rows.append(
+            f"{run['hosts']:>6}{each}{run['lines'] / run['hosts']:>14.1f}{run['pace_s']:>9.2f}{'  ssh' if run.get('ssh') else ''}"
+        )
     if len(runs) > 1:
         slope, start = linear_regression([run["hosts"] for run in runs], [run["cpu_s"] for run in runs])
         rows.append(f"CPU s = {start:.1f} + {slope:.2f} × hosts")

@@ -18,6 +18,10 @@ class PassingError(KupError):
     """What was in the way may pass by itself: the same may work a moment later."""
 
 
+class EngineError(KupError):
+    """A memory engine cannot be prepared on this node; another one may."""
+
+
 def printable(text):
     """``text`` that an application has chosen, for a person: what would move the cursor or break the line is escaped."""
     return "".join(each if each.isprintable() else each.encode("unicode_escape", "replace").decode() for each in text)

@@ -244,8 +244,21 @@ nodes:
       type: str
       returned: always
     engine:
-      description: The engine that would be used.
+      description: The engine that would be used, and behind a C(+) the one of its disk checkpoint.
       type: str
+      returned: always
+    engine_reasons:
+      description: Why V(auto) takes no better one, a sentence each.
+      type: list
+      elements: str
+      returned: always
+    outage_s:
+      description: Expected seconds from the freeze to the first answer. V(none) where they are not known.
+      type: float
+      returned: always
+    outages_s:
+      description: The same with each of the engines, by name.
+      type: dict
       returned: always
     units:
       description: Full names of the units that are carried.

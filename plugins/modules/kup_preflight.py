@@ -29,22 +29,6 @@ options:
     description: Directory that is going to hold the checkpoint images. It needs not exist yet.
     type: path
     required: true
-  engine:
-    description: How memory is to get from one kernel to the other, the name of an engine or V(auto).
-    type: str
-    choices:
-      - auto
-      - criu
-      - foam
-      - ppp
-    required: true
-  ppp_disk_checkpoint:
-    description: With O(engine=ppp), the engine of the checkpoint on the disk that the update is to make, too, or V(none).
-    type: str
-    choices:
-      - none
-      - foam
-    required: true
   freeze_target:
     description: Seconds to which copying beforehand is to bring the freeze, for the forecast of the outage.
     type: float
@@ -60,6 +44,7 @@ attributes:
     details: Nothing is changed on the node.
 extends_documentation_fragment:
   - kup.fleet.attributes
+  - kup.fleet.engine
   - kup.fleet.run
 author:
   - The kup.fleet maintainers (!UNKNOWN)
@@ -243,6 +228,15 @@ engine_reasons:
   type: list
   elements: str
   returned: always
+disk_checkpoint:
+  description: The engine of the disk checkpoint that would be made beside, or empty.
+  type: str
+  returned: always
+outages_s:
+  description: What RV(outage_s) would be with each of the engines, whether or not it can be used, by name.
+  type: dict
+  returned: always
+  sample: {ppp: 9.1, foam: 9.4, criu: 14.2}
 outage_s:
   description:
     - Seconds from the freeze to the first answer, about, by what the last update of the node took, or else by the start of the running
@@ -285,8 +279,7 @@ def main():
             "kernel": {"type": "str", "required": True},
             "units": {"type": "list", "elements": "str", "required": True},
             "images_dir": {"type": "path", "required": True},
-            "engine": {"type": "str", "choices": list(registry.NAMES), "required": True},
-            "ppp_disk_checkpoint": {"type": "str", "choices": list(registry.DISK_CHECKPOINTS), "required": True},
+            **registry.OPTIONS,
             "freeze_target": {"type": "float", "default": 0.3},
             "leases": {"type": "dict", "default": {}},
             "run_id": {"type": "str", "required": True},
@@ -300,8 +293,7 @@ def main():
             wanted["kernel"],
             wanted["units"],
             wanted["images_dir"],
-            wanted["engine"],
-            registry.disk_checkpoint(wanted["ppp_disk_checkpoint"]),
+            registry.Wish.of(wanted),
             wanted["run_id"],
             freeze_target=wanted["freeze_target"],
             leases=wanted["leases"],

@@ -40,18 +40,6 @@ options:
     description: The same for single units, a dictionary by their names.
     type: dict
     default: {}
-  engine:
-    description:
-      - How memory gets from one kernel to the other. V(criu) writes CRIU's own images to disk and reads them back. V(foam)
-        writes a flat file in rounds while the applications serve, and reads it when they need it. V(ppp) leaves memory where
-        it is, by a patched image of the kernel. V(auto) takes the best of the first two that the node allows.
-    type: str
-    choices:
-      - auto
-      - criu
-      - foam
-      - ppp
-    required: true
   freeze_target:
     description:
       - With O(engine=foam), the seconds for which the applications may be frozen while the last changes are written. As
@@ -77,15 +65,6 @@ options:
       - auto
       - eager
       - lazy
-    required: true
-  ppp_disk_checkpoint:
-    description:
-      - With O(engine=ppp), what a boot has to which no page frames were handed over, as after a power cut or a panic. V(foam), a
-        checkpoint in O(images_dir) that is made a moment before the switch, by that engine; V(none), a fresh start.
-    type: str
-    choices:
-      - none
-      - foam
     required: true
   images_dir:
     description: Directory for the checkpoint images, on a local disk or in memory that outlives kexec.
@@ -128,6 +107,7 @@ attributes:
     details: Nothing is changed on the node. Kernels that look staged are not loaded once more to prove it.
 extends_documentation_fragment:
   - kup.fleet.attributes
+  - kup.fleet.engine
   - kup.fleet.run
 author:
   - The kup.fleet maintainers (!UNKNOWN)
@@ -179,8 +159,8 @@ packed:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.kup.fleet.plugins.module_utils._boot import kernels as node_kernels
-from ansible_collections.kup.fleet.plugins.module_utils._engines import registry
-from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._engines import checks, registry
+from ansible_collections.kup.fleet.plugins.module_utils._errors import EngineError, KupError
 from ansible_collections.kup.fleet.plugins.module_utils._system import units
 from ansible_collections.kup.fleet.plugins.module_utils._update import lock, staging
 from ansible_collections.kup.fleet.plugins.module_utils._update import record as records
@@ -198,24 +178,34 @@ RECORDED = (
 )
 
 
-def stage(wanted, check_mode):
-    disk_checkpoint = registry.disk_checkpoint(wanted["ppp_disk_checkpoint"])
-    kernels = (node_kernels.running(), wanted["kernel"])
-    engine, reasons = registry.choose(wanted["engine"], wanted["images_dir"], kernels, disk_checkpoint)
+def stage(wanted, check_mode, failed=None):
+    """Stage both kernels with the best engine; those of ``failed`` (dict engine → `Blocker`) could not be prepared."""
+    names, wish = units.full_names(wanted["units"]), registry.Wish.of(wanted)
+    choice = registry.choose(
+        wish,
+        wanted["images_dir"],
+        (node_kernels.running(), wanted["kernel"]),
+        units=[units.Unit(name) for name in names],
+        failed=failed,
+    )
     settings = {
         **{name.upper(): str(wanted[name]) for name in RECORDED},
-        "ENGINE": engine,
-        "PPP_DISK_CHECKPOINT": disk_checkpoint if registry.takes_disk_checkpoint(engine) else "",
+        "ENGINE": choice.engine,
+        "PPP_DISK_CHECKPOINT": choice.disk_checkpoint,
         "IMAGES": wanted["images_dir"],
     }
-    names = units.full_names(wanted["units"])
     single = {units.full_name(name): policy for name, policy in wanted["unit_policies"].items()}
     settings["ON_FAILURE"] = records.policies(names, wanted["on_unit_failure"], single)
     plan = (wanted["kernel"], names, settings)
     if check_mode:
-        return not staging.is_staged(*plan, owner=wanted["run_id"]), reasons
-    with lock.exclusive():
-        return staging.stage(*plan, initramfs=wanted["initramfs"], owner=wanted["run_id"]), reasons
+        return not staging.is_staged(*plan, owner=wanted["run_id"]), choice.reasons
+    try:
+        with lock.exclusive():
+            return staging.stage(*plan, initramfs=wanted["initramfs"], owner=wanted["run_id"]), choice.reasons
+    except EngineError as error:
+        if wish.engine != registry.AUTO:
+            raise
+        return stage(wanted, check_mode, {**(failed or {}), choice.engine: checks.engine_failed(str(error))[0]})
 
 
 def main():
@@ -225,12 +215,11 @@ def main():
             "units": {"type": "list", "elements": "str", "required": True},
             "on_unit_failure": {"type": "str", "choices": list(records.POLICIES), "default": records.FALL_BACK},
             "unit_policies": {"type": "dict", "default": {}},
-            "engine": {"type": "str", "choices": list(registry.NAMES), "required": True},
+            **registry.OPTIONS,
             "freeze_target": {"type": "float", "required": True},
             "freeze_max": {"type": "int", "default": 0},
             "rounds_max": {"type": "int", "required": True},
             "ppp_bind": {"type": "str", "choices": ["auto", "eager", "lazy"], "required": True},
-            "ppp_disk_checkpoint": {"type": "str", "choices": list(registry.DISK_CHECKPOINTS), "required": True},
             "images_dir": {"type": "path", "required": True},
             "initramfs": {"type": "str", "choices": ["auto", "host-only", "distribution"], "required": True},
             "restore_timeout": {"type": "int", "required": True},

@@ -26,7 +26,8 @@ def rows(facts, lost, batches, waves=(), domains=None):
     """A dict for each node, in order.
 
     ``name``, ``verdict`` (of `VERDICTS`), ``batch`` and ``wave`` (counted from 1; None), ``domain`` (empty if there are none), ``kernel`` and
-    ``target`` (releases, empty if unknown), ``engine``, ``units`` (names), ``memory_bytes`` (resident, of the units), ``outage_s`` (expected
+    ``target`` (releases, empty if unknown), ``engine`` (and, with a ``+``, that of its disk checkpoint), ``engine_reasons`` (why no better one),
+    ``outages_s`` (expected with each engine: dict), ``units`` (names), ``memory_bytes`` (resident, of the units), ``outage_s`` (expected
     seconds; None), ``blockers`` (dicts, as M(kup_preflight) returns them), ``reason``.
 
     :param facts: dict node → its facts, for all nodes in order.
@@ -58,7 +59,9 @@ def _row(node, about, is_lost):
         "verdict": _verdict(about, is_lost),
         "kernel": fit.get("running") or "",
         "target": fit.get("release") or "",
-        "engine": fit.get("engine") or "",
+        "engine": " + ".join(name for name in (fit.get("engine"), fit.get("disk_checkpoint")) if name),
+        "engine_reasons": fit.get("engine_reasons") or [],
+        "outages_s": fit.get("outages_s") or {},
         "units": [unit["unit"] for unit in units],
         "memory_bytes": sum(unit["rss_bytes"] for unit in units),
         "outage_s": fit.get("outage_s"),

@@ -37,9 +37,17 @@ def coerce(name, value, option):
     """
     value = _KINDS[option.get("type", "str")](name, value, option)
     choices = option.get("choices")
-    if choices and value not in choices:
+    if choices and isinstance(value, list):
+        _refuse_strange(name, value, choices)
+    elif choices and value not in choices:
         raise KupError(f"{name} is {shown(value)}, expected one of {', '.join(choices)}.")
     return value
+
+
+def _refuse_strange(name, elements, choices):
+    for element in elements:
+        if element not in choices:
+            raise KupError(f"{name} has the element {shown(element)}, expected {', '.join(choices)}.")
 
 
 def _text(name, value, option):

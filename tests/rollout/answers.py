@@ -112,10 +112,12 @@ class Node:
             "release": NEW,
             "phase": phase,
             "engine": "foam",
+            "disk_checkpoint": "",
             "outage_s": 11.4,
+            "outages_s": {"ppp": 11.1, "foam": 11.4, "criu": 13.5},
             "fit": True,
         }
-        lists = {name: [] for name in ("problems", "blockers", "notes", "missing")}
+        lists = {name: [] for name in ("problems", "blockers", "notes", "missing", "engine_reasons")}
         units = [{"unit": "memcached.service", "rss_bytes": 64 << 20, "mounts": []}]
         lists["drained"] = self.drained()["places"]
         # As after an earlier rollout.

@@ -13,7 +13,11 @@ import yaml
 from ansible_collections.kup.fleet.plugins.module_utils._engines import registry
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
-OFFERED = {"engine": registry.NAMES, "disk_checkpoint": registry.DISK_CHECKPOINTS}
+OFFERED = {
+    "engine": registry.NAMES,
+    "disk_checkpoint": registry.DISK_CHECKPOINTS,
+    "survive": registry.OPTIONS["survive"]["choices"],
+}
 
 
 def options(tree):
@@ -29,7 +33,7 @@ def options(tree):
 def documents():
     for path in sorted(REPO.glob("roles/*/meta/argument_specs.yml")):
         yield path.parts[-3], yaml.safe_load(path.read_text())
-    for path in sorted(REPO.glob("plugins/modules/*.py")):
+    for path in [*sorted(REPO.glob("plugins/modules/*.py")), REPO / "plugins/doc_fragments/engine.py"]:
         documentation = re.search(r'DOCUMENTATION = r?"""(.*?)"""', path.read_text(), re.S)
         yield path.stem, yaml.safe_load(documentation.group(1))
 
@@ -39,7 +43,7 @@ CHOICES = [
     for source, tree in documents()
     for name, spec in options(tree)
     for kind in OFFERED
-    if re.fullmatch(rf"(kup_)?(checkpoint_|kexec_)?(ppp_)?{kind}", name)
+    if re.fullmatch(rf"(kup_)?(checkpoint_|kexec_|ready_)?(ppp_)?{kind}", name)
 ]
 
 
@@ -49,5 +53,5 @@ def test_the_choices_are_those_of_the_registry(offered, known):
 
 
 def test_all_places_are_found():
-    # Two modules and two roles for the engine, and a role more for its disk checkpoint.
-    assert len({choice.id for choice in CHOICES}) == 9
+    # The fragment of the modules and the three roles that choose, with three options each; the plan knows the engines by itself.
+    assert len({choice.id for choice in CHOICES}) == 14

@@ -14,6 +14,9 @@ import abc
 from .._boot import crash_kernel
 from . import direct
 
+#: What may happen between the freeze and the commit (``kup_survive``).
+DANGERS = RESTORE_FAILURE, PANIC, POWER_CUT = "restore_failure", "panic", "power_cut"
+
 
 class Engine(abc.ABC):
     """One engine. It has no state of its own: all that lasts is in the record, in the images, or in the kernel.
@@ -23,9 +26,9 @@ class Engine(abc.ABC):
 
     #: The value of ``kup_engine`` that selects it.
     name = ""
-    #: Whether a checkpoint outlives a power cut. ``auto`` selects no other engine: the loss is for a person to accept.
-    survives_power_cut = True
-    #: Whether it can write the disk checkpoint of an engine that does not survive a power cut (``kup_ppp_disk_checkpoint``).
+    #: What the applications' state survives at any moment, of `DANGERS`.
+    survives = frozenset(DANGERS)
+    #: Whether it can write the disk checkpoint of an engine that does not survive all of them (``kup_ppp_disk_checkpoint``).
     writes_disk_checkpoints = False
 
     def blockers(self, images, daemon):

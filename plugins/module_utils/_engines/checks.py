@@ -50,6 +50,50 @@ def images_file_system(images, kind):
 
 
 @check
+def images_in_memory(images, in_memory):
+    """With auto: `kup_survive` has power_cut, and checkpoints would go to memory, which a power cut empties."""
+    if in_memory:
+        yield (
+            images,
+            "is in memory, which a power cut empties",
+            "set kup_images_dir to a disk, or take power_cut out of kup_survive",
+        )
+
+
+@check
+def engine_survives(dangers):
+    """With auto: the engine's checkpoints do not survive what `kup_survive` names."""
+    if dangers:
+        yield (
+            "It",
+            f"does not survive {', '.join(dangers)}, which kup_survive has",
+            "take that out of kup_survive for a shorter outage",
+        )
+
+
+@check
+def engine_packages(names):
+    """With auto: the engine needs packages that the node does not have, and that nobody has asked for."""
+    if names:
+        yield (
+            ", ".join(names),
+            "would have to be installed for it, which kup_engine auto does not do",
+            "install what is missing, or name the engine in kup_engine",
+        )
+
+
+@check
+def engine_failed(sentence):
+    """With auto: the engine was tried on the node, and could not be prepared."""
+    if sentence:
+        yield (
+            "It",
+            f"could not be prepared: {sentence.rstrip('.')}",
+            "look at that, or name another engine in kup_engine",
+        )
+
+
+@check
 def disk_checkpoint_in_memory(images, in_memory):
     """The disk checkpoint would go to memory, which a power cut empties."""
     if in_memory:
@@ -136,6 +180,18 @@ def swapped_out(swapped, room, limit, late):
             "",
             f"has {swapped >> 20} MiB swapped out, which have to come in, but {limit} has room for {max(room, 0) >> 20} MiB",
             "make room there, or use the engine foam",
+        )
+
+
+@check
+def shared_copies(copies, free):
+    """With ppp: memory has no room for copies of the pages that a unit's processes share copy-on-write."""
+    if copies > free:
+        yield (
+            "its memory",
+            f"has {copies >> 20} MiB that its processes share copy-on-write, of which each would get its own, but only "
+            f"{free >> 20} MiB of memory are available",
+            "make room, or use the engine foam",
         )
 
 

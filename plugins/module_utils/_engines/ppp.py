@@ -23,7 +23,7 @@ from .._files import read_text
 from .._system import memory
 from .._system.units import Unit
 from . import checks, empty_parent, frames, kmod, page_daemon, swap
-from .base import Engine
+from .base import RESTORE_FAILURE, Engine
 from .page_server import ON_DEMAND, PageServerCheckpoint
 
 _FEATURE = "mem_dirty_track"
@@ -48,7 +48,8 @@ class Ppp(Engine):
     """See `base.Engine`."""
 
     name = "ppp"
-    survives_power_cut = False
+    # Frames with which the applications have run again are not those of the checkpoint any more.
+    survives = frozenset((RESTORE_FAILURE,))
 
     def memory_forecast(self, rss, freeze_target):
         del freeze_target
@@ -75,6 +76,7 @@ class Ppp(Engine):
         found = checks.relative_memory_limit(limits)
         # What is locked need not be there (MLOCK_ONFAULT).
         found += checks.locked_memory(sum(min(each.size("VmLck"), each.size("VmRSS")) for each in unit.processes))
+        found += checks.shared_copies(_copies(unit), memory.available())
         return about(found, unit=unit.name) + swap.blockers(unit)
 
     def packages(self, kernels):
@@ -109,6 +111,18 @@ class Ppp(Engine):
 
     def checkpoint(self, unit, directory, settings):
         return PppCheckpoint(unit, directory, settings, is_lazy=_is_lazy(unit, settings))
+
+
+def _copies(unit):
+    """Bytes that the processes of ``unit`` will have more when none shares its pages copy-on-write any more."""
+    if len(unit.processes) == 1:  # smaps_rollup costs a walk over the page tables
+        return 0
+    # Of a page that N processes share, each has the whole in Anonymous, and a part of N in Pss_Anon.
+    return sum(max(0, sizes.get("Anonymous", 0) - sizes.get("Pss_Anon", 0)) for sizes in _rollups(unit))
+
+
+def _rollups(unit):
+    return [memory.sizes(read_text(f"{process.path}/smaps_rollup", "")) for process in unit.processes]
 
 
 def _check_copies(table):
@@ -195,8 +209,7 @@ class PppCheckpoint(PageServerCheckpoint):
 
 def _small_pages(unit):
     """Bytes of the unit's memory that are not in huge pages: each 4096 of them are an entry of a page table."""
-    sizes = [memory.sizes(read_text(f"{process.path}/smaps_rollup", "")) for process in unit.processes]
-    return sum(size.get("Rss", 0) - sum(size.get(field, 0) for field in _HUGE_FIELDS) for size in sizes)
+    return sum(size.get("Rss", 0) - sum(size.get(field, 0) for field in _HUGE_FIELDS) for size in _rollups(unit))
 
 
 def _clear_soft_dirty(process):

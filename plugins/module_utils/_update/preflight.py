@@ -39,21 +39,20 @@ PACKAGES = {"criu": "criu", "kexec": "kexec-tools", "nft": "nftables", "ip": "ip
 _PSUTIL = "python3-psutil"
 
 
-def examine(selector, unit_names, images, engine, disk_checkpoint, owner, *, freeze_target=0.3, leases=None):
+def examine(selector, unit_names, images, wish, owner, *, freeze_target=0.3, leases=None):
     """Judge the node for an update of ``unit_names`` to the kernel that ``selector`` means.
 
     :param images: directory for checkpoint images.
-    :param engine: name of an engine, or ``auto``.
-    :param disk_checkpoint: see `registry.choose`.
+    :param wish: `registry.Wish`.
     :param owner: id of the run that asks.
     :param freeze_target: ``kup_freeze_target``, seconds.
     :param leases: dict unit → seconds for which something elsewhere waits for it (``lease_s`` of ``kup_units``).
     :returns: dict with ``target`` (installed release, or None), ``package`` (that would bring it, or None), ``release`` (one or the
         other; empty where there is neither), ``needs_update``, ``missing`` (Debian packages), ``blockers`` (dicts; none: fit),
         ``problems`` (their sentences), ``units`` (one verdict each), ``disk_needed`` and ``disk_free`` (bytes), ``criu`` (version or
-        None), ``engine`` (that would be used, or None), ``engine_reasons`` (why no better one), ``outage_s`` (expected, or None),
-        ``notes`` (sentences that stop nothing), ``phase``, ``drained`` (names of what a run has drained for the
-        node), ``programs`` (see `runtime.programs`).
+        None), ``engine`` (that would be used, or None), ``engine_reasons`` (why no better one), ``disk_checkpoint`` (the engine of
+        the one beside it, or empty), ``outage_s`` (expected, or None), ``outages_s`` (of each engine: dict), ``notes`` (sentences that
+        stop nothing), ``phase``, ``drained`` (names of what a run has drained for the node), ``programs`` (see `runtime.programs`).
     :raises KupError: the arguments themselves are wrong.
     """
     _refuse_directory(images)
@@ -66,16 +65,17 @@ def examine(selector, unit_names, images, engine, disk_checkpoint, owner, *, fre
     blockers, missing, choice = records.rivals(record, owner, wanted), _missing(), _Choice()
     if needs_update:
         kernels = [running, wanted] if wanted else [running]
-        missing = sorted({*missing, *registry.packages(engine, kernels)})
-        choice = _choose(engine, images, kernels, disk_checkpoint) if "criu" not in missing else choice
+        missing = sorted({*missing, *registry.packages(wish.engine, kernels)})
+        choice = _choose(wish, images, kernels, judged) if "criu" not in missing else choice
         blockers += kexec.blockers(target) + grub.blockers() + _of_units(judged, choice, images)
         blockers += _of_kernels(judged, *kernels)
-    written = _images_bytes(choice.engine or engine, disk_checkpoint, judged)
+    written = _images_bytes(choice, wish, judged)
     node = seen.node(selector, wanted, images, written, record["PHASE"])
     if needs_update:
         blockers += all_of(checks.NODE_CHECKS, node)
         blockers += _of_environment()
-    outage = _outage(record, choice.engine, judged, freeze_target)
+    outages = _outages(record, judged, freeze_target) if choice.engine else {}
+    outage = outages.get(choice.engine)
     blockers += _of_leases(record, leases or {}, outage)
     return {
         "selector": selector,
@@ -90,10 +90,9 @@ def examine(selector, unit_names, images, engine, disk_checkpoint, owner, *, fre
         "units": [one.verdict for one in judged],
         "disk_needed": node.images_needed,
         "disk_free": node.images_free,
-        "criu": choice.criu,
-        "engine": choice.engine,
-        "engine_reasons": choice.reasons,
+        **choice.told(),
         "outage_s": outage,
+        "outages_s": outages,
         "notes": _notes(),
         "phase": record["PHASE"],
         "drained": list(drain_record.load().places),
@@ -101,11 +100,10 @@ def examine(selector, unit_names, images, engine, disk_checkpoint, owner, *, fre
     }
 
 
-def _outage(record, engine, judged, freeze_target):
-    """Expected seconds of the outage; None where the engine is not known yet, or there is nothing to do."""
-    if not engine:
-        return None
-    return forecast.outage(record, registry.ENGINES[engine], [one.verdict for one in judged], freeze_target)
+def _outages(record, judged, freeze_target):
+    """Expected seconds of the outage with each engine: dict by name."""
+    verdicts = [one.verdict for one in judged]
+    return {name: forecast.outage(record, each, verdicts, freeze_target) for name, each in registry.ENGINES.items()}
 
 
 def _of_leases(record, leases, outage):
@@ -137,31 +135,42 @@ def _missing():
 
 @dataclass
 class _Choice:
-    """``criu``: its version; ``engine``: the name of the one that an update would use; ``reasons``: why no better one."""
+    """``criu``: its version; ``engine``, ``disk_checkpoint``, ``reasons``: see `registry.Choice`, of what an update would use."""
 
     criu: str | None = None
     engine: str | None = None
+    disk_checkpoint: str = ""
     reasons: list = field(default_factory=list)
     blockers: list = field(default_factory=list)
 
+    def told(self):
+        """What `examine` returns of it."""
+        about = {"criu": self.criu, "engine": self.engine, "disk_checkpoint": self.disk_checkpoint}
+        return {**about, "engine_reasons": self.reasons}
 
-def _choose(engine, images, kernels, disk_checkpoint):
+
+def _choose(wish, images, kernels, judged):
     """The engine for both ``kernels``, with the installed CRIU."""
     choice = _Choice(criu_command.version())
     choice.blockers += [each for kernel in kernels for each in criu_kernel(choice.criu, kernel)]
     choice.blockers += criu_processor(choice.criu, criu_command.processor_flags())
     choice.blockers += criu_check(criu_command.check())
+    units = [one.unit for one in judged if one.verdict["movable"]]
     try:
-        choice.engine, choice.reasons = registry.choose(engine, images, kernels, disk_checkpoint, daemon=False)
+        best = registry.choose(wish, images, kernels, units=units, daemon=False)
+        choice.engine, choice.disk_checkpoint, choice.reasons = best.engine, best.disk_checkpoint, list(best.reasons)
     except Blocked as error:
         choice.blockers += error.blockers
     return choice
 
 
-def _images_bytes(engine, disk_checkpoint, judged):
-    """Estimated size of all images; where the engine is not known yet (``auto``), of the engine that writes most."""
+def _images_bytes(choice, wish, judged):
+    """Estimated size of all images; where ``auto`` has not been decided yet, of ``criu``."""
     sizes = (sum(one.verdict[key] for one in judged) for key in ("rss_bytes", "shmem_bytes"))
-    return registry.images_bytes("criu" if engine == registry.AUTO else engine, disk_checkpoint, *sizes)
+    if choice.engine:
+        return registry.images_bytes(choice.engine, choice.disk_checkpoint, *sizes)
+    name = "criu" if wish.engine == registry.AUTO else wish.engine
+    return registry.images_bytes(name, wish.disk_checkpoint_of(name), *sizes)
 
 
 def _of_units(judged, choice, images):

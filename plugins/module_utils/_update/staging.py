@@ -17,7 +17,7 @@ from .._criu import command
 from .._criu.kernel_checks import criu_kernel, criu_processor
 from .._engines import direct, registry
 from .._environment import attributes
-from .._errors import KupError
+from .._errors import EngineError, KupError
 from .._files import make_directory
 from .._paths import KERNELS, PANIC_LOG, STATE
 from .._system.units import Unit
@@ -30,7 +30,8 @@ def stage(target, units, settings, *, initramfs, owner):
 
     :param settings: the record's keys that are the user's choice, dict of text.
     :returns: whether anything was changed. A node on which the same is prepared already is left as it is.
-    :raises KupError: something is refused; the applications were not touched.
+    :raises EngineError: the engine cannot be prepared; another one may.
+    :raises KupError: something else is refused; the applications were not touched.
     """
     _refuse_unfinished(owner, target)
     _end_cut_off(records.load())
@@ -105,12 +106,19 @@ def _preserve(old, target, engine, initramfs):
     for kernel in (old, target):
         changed = kexec.preserve(kernel, initramfs) or changed
     for kernel in (old, target):
-        changed = engine.prepare(kernel) or changed
+        changed = _prepare(engine, kernel) or changed
     changed = crash_kernel.provide_files(kexec.place(old)) or changed
     for name in os.listdir(KERNELS):
         if name not in (old, target):
             shutil.rmtree(f"{KERNELS}/{name}")
     return changed
+
+
+def _prepare(engine, kernel):
+    try:
+        return engine.prepare(kernel)
+    except KupError as error:
+        raise EngineError(str(error)) from error
 
 
 def _prove_loading(record):

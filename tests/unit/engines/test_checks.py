@@ -50,6 +50,16 @@ CASES = [
         "relative-memory-limit",
         Case(([("b.slice", "MemoryMax=90%")],), ([],), "MemoryMax=90% in b.slice", "expected bytes"),
     ),
+    ("images-in-memory", Case(("/dev/shm/x", True), ("/srv", False), "/dev/shm/x", "is in memory, which a power cut")),
+    ("engine-survives", Case((["panic"],), ([],), "It", "does not survive panic, which kup_survive has")),
+    ("engine-failed", Case(("make failed.",), ("",), "It", "could not be prepared: make failed; look at that")),
+    ("engine-packages", Case((["a", "b"],), ([],), "a, b", "would have to be installed for it")),
+    (
+        "shared-copies",
+        Case(
+            (2 * MIB, 2 * MIB - 1), (2 * MIB, 2 * MIB), "its memory", "has 2 MiB that its processes share copy-on-write"
+        ),
+    ),
     ("locked-memory", Case((257 * MIB,), (256 * MIB,), "its locked memory", "has 257 MiB, expected at most 256 MiB")),
     # Exactly so much is brought in later.
     (

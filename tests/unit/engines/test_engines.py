@@ -422,6 +422,12 @@ def test_frames_are_dropped_with_the_kernel_that_would_look_for_them(monkeypatch
     assert done == ([f"{page_daemon.PROGRAM} drop", "unload", "rmmod kup_ppp"] if there else [])
 
 
-def test_auto_takes_no_engine_whose_checkpoint_a_power_cut_destroys(monkeypatch):
+@pytest.mark.parametrize(
+    ("survive", "engine"),
+    [(["restore_failure"], "ppp"), (registry.OPTIONS["survive"]["default"], "foam"), (["power_cut"], "foam")],
+)
+def test_auto_takes_the_first_that_survives_what_it_has_to(monkeypatch, survive, engine):
     monkeypatch.setattr(registry, "_blockers", lambda *arguments: [])
-    assert registry.choose("auto", "/images", ("6.12.1", "7.2.1")) == ("foam", [])
+    for each in registry.ENGINES.values():
+        monkeypatch.setattr(type(each), "packages", lambda self, kernels: [])
+    assert registry.choose(registry.Wish(survive=tuple(survive)), "/images", ("6.12.1", "7.2.1")).engine == engine

@@ -4,16 +4,16 @@ import types
 
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils._engines import page_daemon, ppp, registry
+from ansible_collections.kup.fleet.plugins.module_utils._engines import base, page_daemon, ppp, registry
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._system import memory
 
 ENGINE = ppp.Ppp()
 
 
-def test_auto_does_not_take_what_a_power_cut_loses():
-    assert not ENGINE.survives_power_cut
-    assert registry.ENGINES["foam"].survives_power_cut and registry.ENGINES["criu"].survives_power_cut
+def test_frames_survive_nothing_but_a_failed_restore():
+    assert ENGINE.survives == {"restore_failure"}
+    assert registry.ENGINES["foam"].survives == registry.ENGINES["criu"].survives == set(base.DANGERS)
 
 
 def test_pages_that_are_shared_need_room_for_the_copies(monkeypatch):
@@ -68,12 +68,31 @@ def test_limits_that_are_a_share_of_the_memory_are_refused(monkeypatch):
 @pytest.mark.parametrize(("locked", "resident", "refused"), [(300, 400, True), (100, 400, False), (4096, 100, False)])
 def test_locked_memory_is_counted_as_far_as_it_is_there(monkeypatch, locked, resident, refused):
     monkeypatch.setattr(ppp.swap, "blockers", lambda unit: [])
+    monkeypatch.setattr(ppp, "_copies", lambda unit: 0)
     sizes = {"VmLck": locked << 19, "VmRSS": resident << 19}
     # Two processes with half of it each.
     unit = types.SimpleNamespace(
         name="a.service", processes=[types.SimpleNamespace(size=sizes.get)] * 2, definition=lambda: "", slices=dict
     )
     assert [blocker.code for blocker in ENGINE.unit_blockers(unit)] == ["locked-memory"] * refused
+
+
+@pytest.mark.parametrize(("free", "refused"), [(197, True), (198, False)])
+def test_copies_of_shared_pages_need_room(monkeypatch, tmp_path, free, refused):
+    monkeypatch.setattr(ppp.swap, "blockers", lambda unit: [])
+    monkeypatch.setattr(memory, "available", lambda: free << 20)
+    processes = []
+    # 99 MiB that three processes share, and 10 that each has for itself.
+    for name in "abc":
+        (tmp_path / name).mkdir()
+        shares = f"Pss_Anon: {(99 << 10) // 3 + (10 << 10)} kB\n"
+        (tmp_path / name / "smaps_rollup").write_text(f"Rss: 300000 kB\n{shares}Anonymous: {109 << 10} kB\n")
+        processes.append(types.SimpleNamespace(path=str(tmp_path / name), size=lambda field: 0))
+    unit = types.SimpleNamespace(name="a.service", processes=processes, definition=lambda: "", slices=dict)
+    found = ENGINE.unit_blockers(unit)
+    assert [(blocker.code, blocker.unit) for blocker in found] == [("shared-copies", "a.service")] * refused
+    unit.processes = processes[:1]
+    assert ENGINE.unit_blockers(unit) == []
 
 
 def test_swapped_pages_without_room_are_refused(monkeypatch):

@@ -19,7 +19,10 @@ def node(**more):
         "needs_update": True,
         "phase": "",
         "engine": "foam",
+        "engine_reasons": ["Engine ppp: no."],
+        "disk_checkpoint": "",
         "outage_s": 11.4,
+        "outages_s": {"foam": 11.4},
     }
     return {"kup_checkpoint_fit": {**fit, "units": UNITS, "blockers": [], **more}}
 
@@ -31,7 +34,7 @@ FACTS = {
     "node4": {"__kup_failed": True, "__kup_unreached": True, "__kup_reason": "No route to host."},
     "node5": node(phase="probation", running=NEW),
     "node6": {},
-    "node7": node(release=""),
+    "node7": node(release="", engine="ppp", disk_checkpoint="foam"),
 }
 ROWS = _outlook.rows(FACTS, ["node6"], [["node5"], ["node2", "node7"]])
 
@@ -53,6 +56,7 @@ def test_each_node_has_a_verdict_and_its_batch():
 def test_a_row_says_what_would_be_done():
     assert ROWS[1] == {
         "name": "node2", "verdict": "update", "batch": 2, "kernel": OLD, "target": NEW, "engine": "foam",
+        "engine_reasons": ["Engine ppp: no."], "outages_s": {"foam": 11.4},
         "units": ["memcached.service", "redis.service"], "memory_bytes": (3 << 20) + 1, "outage_s": 11.4, "blockers": [], "reason": "",
         "wave": None, "domain": "",
     }  # fmt: skip
@@ -70,7 +74,7 @@ def test_the_table_has_a_line_for_each_node_and_a_sum():
         "node4 - unreachable: No route to host.",
         f"node5 1 {NEW} -> {NEW} foam 4 MiB memcached.service, redis.service",
         "node6 - unreachable: The connection to the node was lost.",
-        f"node7 2 {OLD} -> ? foam 4 MiB 11 s memcached.service, redis.service",
+        f"node7 2 {OLD} -> ? ppp + foam 4 MiB 11 s memcached.service, redis.service",
         "plan: 2 update, 1 resume, 1 up to date, 1 refused, 2 unreachable",
     ]
 

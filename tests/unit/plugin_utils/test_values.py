@@ -30,6 +30,7 @@ from ansible_collections.kup.fleet.plugins.plugin_utils import _values
         ("a: critical|page\r\n\nb:c:d", {"type": "dict"}, {"a": "critical|page", "b": "c:d"}),
         ("", {"type": "dict"}, {}),
         (False, {"type": "str", "choices": ["dump", "off"]}, "off"),
+        ("b, a", {"type": "list", "elements": "str", "choices": ["a", "b"]}, ["b", "a"]),
     ],
 )
 def test_what_a_value_can_only_mean(value, option, meant):
@@ -63,6 +64,11 @@ def test_what_a_value_can_only_mean(value, option, meant):
         ("b: c", {"type": "dict", "options": {"a": {}}}, "kup_x has the key 'b', expected only a."),
         ({"b": 1}, {"type": "dict", "options": {"a": {}}}, "kup_x has the key 'b', expected only a."),
         ("c", {"type": "str", "choices": ["a", "b"]}, "kup_x is 'c', expected one of a, b."),
+        (
+            "a, c",
+            {"type": "list", "elements": "str", "choices": ["a", "b"]},
+            "kup_x has the element 'c', expected a, b.",
+        ),
     ],
 )
 def test_what_means_nothing_is_refused(value, option, says):

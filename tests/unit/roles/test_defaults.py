@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from ansible_collections.kup.fleet.plugins.doc_fragments import engine
 from ansible_collections.kup.fleet.plugins.module_utils._update import record
 from ansible_collections.kup.fleet.plugins.modules import (
     kup_budget,
@@ -81,6 +82,14 @@ def options(role):
     return specs(role)["main"]["options"]
 
 
+def specification(module):
+    """The options of a module, with those of the fragment about engines."""
+    found = _controller.specification(module.DOCUMENTATION)
+    if "kup.fleet.engine" in module.DOCUMENTATION:
+        found |= _controller.specification(engine.ModuleDocFragment.DOCUMENTATION)
+    return found
+
+
 def mapping():
     """Dict variable of a role → public variable that it takes its value from; expressions are left out."""
     # A value that the plan has made of a text, or else what was given.
@@ -113,7 +122,7 @@ def test_a_roles_variable_has_the_type_of_its_source():
 )
 def test_a_role_gives_its_module_every_option(role, tasks, module):
     given = load(f"roles/{role}/tasks/{tasks}.yml")[0][f"kup.fleet.{module.__name__.rpartition('.')[2]}"]
-    expected = _controller.specification(module.DOCUMENTATION)
+    expected = specification(module)
     # The boot is asked for after the commit only.
     assert set(given) - {"state", "run_id"} == set(expected) - {"state", "boot_id"}
     for name in set(expected) - {"state", "boot_id"}:
@@ -151,8 +160,9 @@ def test_the_record_keeps_every_setting_of_the_switch():
         "images_dir",
         "initramfs",
         "ppp_disk_checkpoint",
+        "survive",
     }
-    assert set(_controller.specification(kup_stage.DOCUMENTATION)) - unrecorded == set(kup_stage.RECORDED)
+    assert set(specification(kup_stage)) - unrecorded == set(kup_stage.RECORDED)
     assert {name.upper() for name in kup_stage.RECORDED} <= set(record._KEYS)
 
 

@@ -6,6 +6,8 @@ import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils._blocker import Blocked, Blocker
 from ansible_collections.kup.fleet.plugins.module_utils._criu.examination import Findings
+from ansible_collections.kup.fleet.plugins.module_utils._engines.base import DANGERS
+from ansible_collections.kup.fleet.plugins.module_utils._engines.registry import Choice, Wish
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._update import preflight, record
 
@@ -35,6 +37,8 @@ class Engine:
     def __init__(self, *stopped):
         self._stopped = stopped
 
+    survives = frozenset(DANGERS)
+
     def unit_blockers(self, unit):
         return [Blocker("swapped-out", "", "is out", "make room", unit.name)] if unit.name in self._stopped else []
 
@@ -57,7 +61,7 @@ def fit(monkeypatch):
         said="",
         found={},
         engine=Engine(),
-        choice=("foam", ["Engine ppp: It cannot; do."]),
+        choice=Choice("foam", "", ("Engine ppp: It cannot; do.",)),
         packages=[],
         free=4000 << 20,
         lost="",
@@ -101,7 +105,7 @@ def fit(monkeypatch):
     monkeypatch.setattr(preflight.seen, "_free", lambda path: parts.free)
     monkeypatch.setattr(preflight.seen, "_device", lambda path: parts.devices.get(path, 1))
 
-    def choose(engine, images, kernels, disk_checkpoint, daemon):
+    def choose(wish, images, kernels, units, daemon):
         if isinstance(parts.choice, Exception):
             raise parts.choice
         return parts.choice
@@ -116,7 +120,7 @@ def fit(monkeypatch):
 
 
 def examine(*units, engine="auto", images="/srv/images", **more):
-    return preflight.examine("7.2", units or ["a.service"], images, engine, "", "run", **more)
+    return preflight.examine("7.2", units or ["a.service"], images, Wish(engine), "run", **more)
 
 
 def codes(verdict):
@@ -133,7 +137,7 @@ def test_what_a_rehearsal_has_shown_is_told(fit):
 
 def test_without_a_unit_there_is_nothing_to_judge(fit):
     with pytest.raises(KupError, match="kup_units is empty on this node"):
-        preflight.examine("7.2", [], "/srv/images", "auto", "", "run")
+        preflight.examine("7.2", [], "/srv/images", Wish(), "run")
 
 
 def test_file_systems_that_a_restore_waits_for(fit):
@@ -336,7 +340,7 @@ def test_what_has_passed_a_moment_later_is_no_blocker(fit, monkeypatch, looks, r
 
 @pytest.mark.parametrize(("choice", "stopped"), [("foam", True), ("criu", False)])
 def test_the_page_daemon_needs_a_short_path(fit, choice, stopped):
-    fit.choice = (choice, [])
+    fit.choice = Choice(choice)
     verdict = examine(images="/srv/" + "a" * 90)
     assert codes(verdict) == (["socket-path"] if stopped else [])
     assert not stopped or verdict["blockers"][0]["unit"] == "a.service"
@@ -375,6 +379,13 @@ def test_the_outage_is_expected_before_anything_is_frozen(fit):
     # The jump, the running boot's start, early boot; the freeze; CRIU for one unit with two processes.
     assert examine()["outage_s"] == pytest.approx(3.0 + 4.0 + 2.5 + 0.3 + 1.0 + 0.02, abs=0.05)
     assert examine(freeze_target=2.0)["outage_s"] == pytest.approx(12.5, abs=0.05)
+
+
+def test_the_outage_is_told_for_each_engine(fit):
+    fit.choice = Choice("foam", "")
+    verdict = examine()
+    assert verdict["outages_s"] == {"foam": verdict["outage_s"], "criu": verdict["outage_s"]}
+    assert (verdict["engine"], verdict["disk_checkpoint"]) == ("foam", "")
 
 
 def test_the_last_update_of_a_node_tells_the_outage_better_than_its_boot(fit):

@@ -7,7 +7,7 @@
 import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils._blocker import Blocker
-from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._errors import EngineError, KupError
 from ansible_collections.kup.fleet.plugins.module_utils._update import record as records
 from ansible_collections.kup.fleet.plugins.module_utils._update import staging
 from ansible_collections.kup.fleet.plugins.module_utils._update.record import Record
@@ -58,6 +58,13 @@ def test_both_kernels_are_proven_to_load_and_none_stays_loaded(node):
 def test_a_kernel_that_cannot_be_loaded_is_no_update(node):
     node.failing[f"kexec load {OLD}"] = KupError("refused")
     with pytest.raises(KupError, match="refused"):
+        stage(node)
+    assert not records.load()
+
+
+def test_an_engine_that_cannot_be_prepared_is_told_from_other_refusals(node):
+    node.failing[f"prepare {NEW}"] = KupError("the module cannot be built")
+    with pytest.raises(EngineError, match="the module cannot be built"):
         stage(node)
     assert not records.load()
 
