@@ -69,6 +69,11 @@ options:
       engine:
         description: Memory engine that was used.
         type: str
+      engine_reasons:
+        description: Why V(auto) has taken no better engine, a sentence each.
+        type: list
+        elements: str
+        default: []
       phases:
         description: Seconds of each phase.
         type: dict

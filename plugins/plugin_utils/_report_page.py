@@ -145,6 +145,7 @@ def _node(number, row, about):
         "fresh_units": fresh,
         "picture": _picture(row),
         "phases": [(_phase(name), f"{value:.2f} s") for name, value in _pairs(row.get("phases")) if _seconds(value)],
+        "engine_reasons": [shown(reason) for reason in _list(row.get("engine_reasons"))],
         "numbers": [
             (shown(name), shown(value.get("before")), shown(value.get("now")))
             for name, value in _pairs(row.get("numbers"))

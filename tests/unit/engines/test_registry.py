@@ -94,7 +94,7 @@ def test_auto_makes_the_disk_checkpoint_that_was_asked_for(engines):
 
 def test_auto_installs_nothing_for_an_engine(engines):
     engines(ppp=Fake(packages=["linux-headers-7.2", "python3-pyelftools"], **FRAMES), foam=Fake(disk=True))
-    name, _, reasons = choose(survive=())
+    name, _disk_checkpoint, reasons = choose(survive=())
     assert name == "foam"
     assert reasons == [
         "Engine ppp: linux-headers-7.2 would have to be installed for it, which kup_engine auto does not do; "
@@ -106,7 +106,7 @@ def test_auto_installs_nothing_for_an_engine(engines):
 def test_auto_takes_an_engine_that_can_carry_all_units(engines):
     engines(ppp=Fake(units=("b.service",), **FRAMES), foam=Fake(disk=True))
     assert choose(units=["a.service"], survive=())[0] == "ppp"
-    name, _, reasons = choose(units=["a.service", "b.service"], survive=())
+    name, _disk_checkpoint, reasons = choose(units=["a.service", "b.service"], survive=())
     assert (name, reasons) == ("foam", ["Engine ppp: b.service is out; make room."])
     # Whoever names it is refused by the unit's own blocker.
     assert choose("ppp", units=["b.service"])[0] == "ppp"
@@ -115,7 +115,7 @@ def test_auto_takes_an_engine_that_can_carry_all_units(engines):
 def test_auto_goes_on_to_the_next_when_one_could_not_be_prepared(engines):
     engines(ppp=Fake(**FRAMES), foam=Fake(disk=True))
     failed = {"ppp": registry.checks.engine_failed("make failed.")[0]}
-    name, _, reasons = choose(failed=failed, survive=())
+    name, _disk_checkpoint, reasons = choose(failed=failed, survive=())
     assert name == "foam"
     assert reasons == [
         "Engine ppp: It could not be prepared: make failed; look at that, or name another engine in kup_engine."

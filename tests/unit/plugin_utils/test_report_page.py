@@ -190,6 +190,7 @@ def evil_row():
         "result": "partial",
         "reason": EVIL,
         "engine": EVIL,
+        "engine_reasons": [EVIL],
         "kernel_before": EVIL,
         "kernel_after": EVIL + "2",
         "fresh_units": [EVIL],
