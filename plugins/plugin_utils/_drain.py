@@ -30,9 +30,7 @@ def described(collection):
 
 def check(names):
     """:raises KupError: one of ``names`` is no balancer."""
-    strange = [name for name in names if name not in BALANCERS]
-    if strange:
-        raise KupError(f"kup_drain has the element {strange[0]!r}, expected {', '.join(BALANCERS)}.")
+    _values.refuse_strange("kup_drain", names, BALANCERS)
 
 
 def objections(names, given, options):

@@ -38,13 +38,14 @@ def coerce(name, value, option):
     value = _KINDS[option.get("type", "str")](name, value, option)
     choices = option.get("choices")
     if choices and isinstance(value, list):
-        _refuse_strange(name, value, choices)
+        refuse_strange(name, value, choices)
     elif choices and value not in choices:
         raise KupError(f"{name} is {shown(value)}, expected one of {', '.join(choices)}.")
     return value
 
 
-def _refuse_strange(name, elements, choices):
+def refuse_strange(name, elements, choices):
+    """:raises KupError: one of ``elements`` of the variable ``name`` is none of ``choices``."""
     for element in elements:
         if element not in choices:
             raise KupError(f"{name} has the element {shown(element)}, expected {', '.join(choices)}.")

@@ -1195,8 +1195,8 @@ CASES = (
     Mutation(
         "plugins/module_utils/_update/forecast.py",
         "the memory of the applications is not in the expected outage",
-        "_start(record) + memory + sum(",
-        "_start(record) + sum(",
+        "round(rest + engine.memory_forecast(resident, freeze_target), 1)",
+        "round(rest, 1)",
     ),
     Mutation(
         "plugins/module_utils/_update/forecast.py",

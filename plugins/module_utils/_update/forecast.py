@@ -17,16 +17,17 @@ from . import limits
 _JUMP, _EARLY, _UNIT = 3.0, 2.5, 1.0
 
 
-def outage(record, engine, verdicts, freeze_target):
-    """Seconds from the freeze of the units until they answer.
+def outages(record, engines, verdicts, freeze_target):
+    """Seconds from the freeze of the units until they answer, with each engine: dict by name.
 
     :param record: the node's last; an update that was committed has left in it what the start of its kernel took.
-    :param engine: class or object of `base.Engine`.
+    :param engines: dict name → `base.Engine`.
     :param verdicts: dict of each unit, with ``rss_bytes`` and the number of its ``processes``.
     :param freeze_target: see `base.Engine.memory_forecast`.
     """
-    memory = engine.memory_forecast(sum(unit["rss_bytes"] for unit in verdicts), freeze_target)
-    return round(_start(record) + memory + sum(_UNIT + limits.of_processes(unit["processes"]) for unit in verdicts), 1)
+    resident = sum(unit["rss_bytes"] for unit in verdicts)
+    rest = _start(record) + sum(_UNIT + limits.of_processes(unit["processes"]) for unit in verdicts)
+    return {name: round(rest + engine.memory_forecast(resident, freeze_target), 1) for name, engine in engines.items()}
 
 
 def _start(record):

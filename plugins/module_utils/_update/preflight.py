@@ -74,7 +74,8 @@ def examine(selector, unit_names, images, wish, owner, *, freeze_target=0.3, lea
     if needs_update:
         blockers += all_of(checks.NODE_CHECKS, node)
         blockers += _of_environment()
-    outages = _outages(record, judged, freeze_target) if choice.engine else {}
+    verdicts = [one.verdict for one in judged]
+    outages = forecast.outages(record, registry.ENGINES, verdicts, freeze_target) if choice.engine else {}
     outage = outages.get(choice.engine)
     blockers += _of_leases(record, leases or {}, outage)
     return {
@@ -87,7 +88,7 @@ def examine(selector, unit_names, images, wish, owner, *, freeze_target=0.3, lea
         "missing": missing,
         "blockers": [blocker.as_dict() for blocker in blockers],
         "problems": sentences(blockers),
-        "units": [one.verdict for one in judged],
+        "units": verdicts,
         "disk_needed": node.images_needed,
         "disk_free": node.images_free,
         **choice.told(),
@@ -98,12 +99,6 @@ def examine(selector, unit_names, images, wish, owner, *, freeze_target=0.3, lea
         "drained": list(drain_record.load().places),
         "programs": runtime.programs(),
     }
-
-
-def _outages(record, judged, freeze_target):
-    """Expected seconds of the outage with each engine: dict by name."""
-    verdicts = [one.verdict for one in judged]
-    return {name: forecast.outage(record, each, verdicts, freeze_target) for name, each in registry.ENGINES.items()}
 
 
 def _of_leases(record, leases, outage):
