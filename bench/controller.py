@@ -6,7 +6,8 @@ Modules are packed and sent as to real nodes; the connection itself, and the nod
 rollout of a few nodes behind an sshd(8) of the bench, whose own time does not count. Prints the processor time for each node,
 the time by the clock, and the memory of the largest process, and the line that fits the processor time best. A processor's second is
 worth what its machine makes of it: each run says how long a fixed loop took just before and after it (pace_s). Leaves
-build/bench/controller.json and controller.png; --keep writes them to the folders of recorded figures, bench and docs.
+build/bench/controller.json and controller.png; --keep copies them to the folders of recorded figures, bench and docs. A bench that was stopped
+goes on with the sizes that are missing, as long as it measures the same commit.
 """
 
 import argparse
@@ -15,6 +16,7 @@ import ctypes
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -138,32 +140,47 @@ def table(found):
     return "\n".join(rows)
 
 
+def begun(path):
+    """Return what an earlier start of this bench has found with this commit on this machine."""
+    found = {"commit": results.commit(), "processors": os.cpu_count(), "over_ssh": [], "runs": []}
+    with contextlib.suppress(FileNotFoundError):
+        earlier = json.loads(path.read_text(encoding="utf-8"))
+        if {**earlier, "over_ssh": [], "runs": []} == found and not found["commit"].endswith("dirty"):
+            return earlier
+    return found
+
+
+def missing(args, found):
+    """Yield the runs that have not been found: name of the list, number of nodes, whether they are behind ssh."""
+    done = {(run["hosts"], run["forks"], run.get("ssh")) for run in (*found["over_ssh"], *found["runs"])}
+    wanted = [("over_ssh", args.ssh, is_ssh) for is_ssh in (False, True) if args.ssh]
+    wanted += [("runs", int(hosts), None) for hosts in args.hosts.split(",")]
+    yield from (each for each in wanted if (each[1], args.forks, each[2]) not in done)
+
+
 def main():
     args = arguments()
     if args.one:
         print(json.dumps(one(args.folder, args.one, args.forks, args.reached)))
         return
     OUT.mkdir(parents=True, exist_ok=True)
-    found = {"commit": results.commit(), "processors": os.cpu_count(), "over_ssh": [], "runs": []}
-    data, picture = (REPO / "bench", REPO / "docs") if args.keep else (OUT, OUT)
-
-    def add(name, run):
-        found[name].append(run)
-        say(f"{run['hosts']} nodes: {run['cpu_s']:.1f} s of processor time")
-        (data / "controller.json").write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
-
-    if args.ssh:
-        for is_ssh in (False, True):
-            add("over_ssh", {**measure(args.ssh, args.forks, is_ssh), "ssh": is_ssh})
-    for hosts in map(int, args.hosts.split(",")):
-        add("runs", measure(hosts, args.forks))
+    data, picture = OUT / "controller.json", OUT / "controller.png"
+    found = begun(data)
+    for name, hosts, is_ssh in missing(args, found):
+        run = measure(hosts, args.forks, bool(is_ssh))
+        found[name].append(run if is_ssh is None else {**run, "ssh": is_ssh})
+        say(f"{hosts} nodes: {run['cpu_s']:.1f} s of processor time")
+        data.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     print(f"\n{table(found)}\ncommit {found['commit']}")
     figure.draw_plain(
-        picture / "controller.png",
+        picture,
         {"a rollout": [(run["hosts"], run["cpu_s"]) for run in found["runs"]]},
         "nodes",
         "processor time, s",
     )
+    if args.keep:
+        shutil.copy(data, REPO / "bench")
+        shutil.copy(picture, REPO / "docs")
 
 
 if __name__ == "__main__":
