@@ -20,6 +20,7 @@ sys.path.insert(0, str(COLLECTIONS))
 from tests.rollout import answers
 
 PORT = 2277
+LISTENING = 16  # addresses of one sshd(8) (MAX_LISTEN_SOCKS)
 PATIENCE = 10  # seconds
 CONFIG = """
 Port {port}
@@ -55,32 +56,42 @@ def serving(folder, canned, names):
         repo=REPO,
         python=sys.executable,
     )
-    (folder / "config").write_text(text + "".join(f"ListenAddress {each}\n" for each in addresses.values()))
     (folder / "names").write_text("".join(f"{each} {name}\n" for name, each in addresses.items()))
     # What sshd takes its privileges from itself in.
     Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
-    with subprocess.Popen(["/usr/sbin/sshd", "-D", "-f", str(folder / "config")], stderr=subprocess.DEVNULL) as server:
-        try:
-            _wait(server, addresses)
-            yield {
-                name: {
-                    "ansible_connection": "ssh",
-                    "ansible_host": each,
-                    "ansible_port": PORT,
-                    "ansible_ssh_private_key_file": str(folder / "login_key"),
-                    "ansible_ssh_common_args": "-o UserKnownHostsFile=/dev/null -o LogLevel=ERROR",
-                }
-                for name, each in addresses.items()
+    with contextlib.ExitStack() as servers:
+        for first in range(0, len(names), LISTENING):
+            own = list(addresses.values())[first : first + LISTENING]
+            servers.enter_context(_server(folder / f"config{first}", text, own))
+        yield {
+            name: {
+                "ansible_connection": "ssh",
+                "ansible_host": each,
+                "ansible_port": PORT,
+                "ansible_ssh_private_key_file": str(folder / "login_key"),
+                "ansible_ssh_common_args": "-o UserKnownHostsFile=/dev/null -o LogLevel=ERROR",
             }
+            for name, each in addresses.items()
+        }
+
+
+@contextlib.contextmanager
+def _server(config, text, addresses):
+    """Run a server at these addresses with the settings ``text``, which are written to the file ``config``."""
+    config.write_text(text + "".join(f"ListenAddress {each}\n" for each in addresses))
+    with subprocess.Popen(["/usr/sbin/sshd", "-D", "-f", str(config)], stderr=subprocess.DEVNULL) as server:
+        try:
+            _wait(server, addresses[-1])
+            yield
         finally:
             server.terminate()
 
 
-def _wait(server, addresses):
+def _wait(server, last):
     """Wait until the server greets at the last of its addresses."""
     until = time.monotonic() + PATIENCE
     while True:
-        with contextlib.suppress(OSError), socket.create_connection((list(addresses.values())[-1], PORT)):
+        with contextlib.suppress(OSError), socket.create_connection((last, PORT)):
             return
         if server.poll() is not None or time.monotonic() > until:
             raise RuntimeError("sshd(8) did not start.")
