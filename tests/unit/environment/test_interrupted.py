@@ -4,11 +4,11 @@ import pathlib
 import signal
 import subprocess
 import sys
-import time
 import types
 
 import pytest
 from fakeimage import core, field
+from soon import soon
 
 from ansible_collections.kup.fleet.plugins.module_utils._environment import core_image, interrupted
 from ansible_collections.kup.fleet.plugins.module_utils._environment.interrupted import Call
@@ -145,14 +145,6 @@ EXPECTED = [7, 230, 230], [7, 35, 230]
 
 def numbers(process):
     return sorted(call.number for call in interrupted.note([Process(process.pid)]).values())
-
-
-def soon(condition):
-    """Whether it holds within the time that a busy machine may need."""
-    until = time.monotonic() + 30
-    while not condition() and time.monotonic() < until:
-        time.sleep(0.02)
-    return condition()
 
 
 def states(process):

@@ -4,9 +4,9 @@ import errno
 import os
 import socket
 import struct
-import time
 
 import pytest
+from soon import soon
 
 from ansible_collections.kup.fleet.plugins.module_utils._system import tcp_states
 
@@ -33,13 +33,6 @@ def client(listener):
     made = socket.socket(listener.family)
     made.connect(listener.getsockname())
     return made
-
-
-def soon(question, *words):
-    give_up = time.monotonic() + 5
-    while not question(*words) and time.monotonic() < give_up:
-        time.sleep(0.01)
-    return question(*words)
 
 
 def test_a_handshake_that_is_not_over(listener):
@@ -71,10 +64,7 @@ def test_a_closed_connection_that_has_something_to_send(listener):
         assert not tcp_states.closing(OTHER)
         while sent:
             sent -= len(reader.recv(1 << 20))
-        give_up = time.monotonic() + 5
-        while tcp_states.closing(ports(listener)) and time.monotonic() < give_up:
-            time.sleep(0.01)
-        assert not tcp_states.closing(ports(listener))
+        assert soon(lambda: not tcp_states.closing(ports(listener)))
 
 
 def test_a_kernel_that_does_not_tell_has_none(monkeypatch):
