@@ -9,10 +9,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from ansible_collections.kup.fleet.plugins.modules.kup_programs import DOCUMENTATION
-from ansible_collections.kup.fleet.plugins.plugin_utils import _programs
+from ansible_collections.kup.fleet.plugins.plugin_utils import _programs, _sent
 from ansible_collections.kup.fleet.plugins.plugin_utils._controller import ControllerAction
 
-_FILES = str(Path(__file__).parents[2] / "files")
+_COLLECTION = Path(__file__).parents[2]
+_FILES = str(_COLLECTION / "files")
 
 
 class ActionModule(ControllerAction):
@@ -20,4 +21,4 @@ class ActionModule(ControllerAction):
 
     def work(self, arguments, task_vars):
         built = _programs.provide(_FILES, dry=self._task.check_mode)
-        return {"changed": bool(built), "built": built}
+        return {"changed": bool(built), "built": built, "runtime": _sent.digest(_COLLECTION)}

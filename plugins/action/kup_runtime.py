@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ansible_collections.kup.fleet.plugins.plugin_utils import _programs
+from ansible_collections.kup.fleet.plugins.plugin_utils import _programs, _sent
 from ansible_collections.kup.fleet.plugins.plugin_utils._node import NodeAction
 
 _COLLECTION = Path(__file__).parents[2]
@@ -18,14 +18,5 @@ class ActionModule(NodeAction):
     def module_arguments(self):
         if self._task.args.get("state") == "absent":
             return self._task.args
-        module = _texts("files/kmod") | {"table.h": (_COLLECTION / "files/stub/table.h").read_text(encoding="utf-8")}
-        texts = {"library": _texts("plugins/module_utils"), "node": _texts("files/node"), "kernel_module": module}
         programs = _programs.packed(str(_COLLECTION / "files"), self._task.args.get("installed") or {})
-        return self._task.args | texts | {"programs": programs}
-
-
-def _texts(directory):
-    """Files below a directory of this collection: dict path from there → text."""
-    root = _COLLECTION / directory
-    files = (path for path in root.rglob("*") if path.is_file() and path.suffix != ".pyc")
-    return {str(path.relative_to(root)): path.read_text(encoding="utf-8") for path in files}
+        return self._task.args | _sent.texts(_COLLECTION) | {"programs": programs, "sent": _sent.digest(_COLLECTION)}

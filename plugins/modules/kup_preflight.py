@@ -263,6 +263,12 @@ programs:
   description: The programs of the node's side of an update, name and SHA-256. Empty for one that is not installed as it should be.
   type: dict
   returned: always
+runtime:
+  description:
+    - RV(kup.fleet.kup_programs#module:runtime) of the rollout that has installed the node's side of an update. Empty if any file of it is not as
+      it was installed then.
+  type: str
+  returned: always
 """
 
 from ansible.module_utils.basic import AnsibleModule

@@ -36,4 +36,8 @@ built:
   type: list
   elements: str
   returned: success
+runtime:
+  description: Digest of all that M(kup.fleet.kup_runtime) installs on a node. M(kup.fleet.kup_preflight) says what a node has.
+  type: str
+  returned: success
 """

@@ -45,6 +45,10 @@ options:
     description: What M(kup.fleet.kup_preflight) has found as RV(kup.fleet.kup_preflight#module:programs). These programs are not sent again.
     type: dict
     default: {}
+  sent:
+    description: The digest of all that the node is to have. Filled in by the action plugin; a playbook does not give it.
+    type: str
+    default: ""
 extends_documentation_fragment:
   - kup.fleet.attributes
 author:
@@ -95,6 +99,7 @@ def main():
             "kernel_module": {"type": "dict", "default": {}},
             "programs": {"type": "dict", "default": {}},
             "installed": {"type": "dict", "default": {}},
+            "sent": {"type": "str", "default": ""},
         },
         supports_check_mode=True,
     )
@@ -102,7 +107,7 @@ def main():
     if module.params["state"] == "present":
         wanted = runtime.layout(*(module.params[name] for name in ("library", "node", "kernel_module")))
     try:
-        files = runtime.install(wanted, module.params["programs"], dry=module.check_mode)
+        files = runtime.install(wanted, module.params["programs"], module.check_mode, module.params["sent"])
     except (KupError, OSError) as error:
         module.fail_json(msg=str(error))
     module.exit_json(changed=bool(files), files=files)

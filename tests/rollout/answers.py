@@ -1,4 +1,6 @@
-"""What nodes answer that a table answers for, see `tests.rollout`. Reads KUP_CANNED, a directory with ``table.json`` and the nodes' states."""
+"""What nodes answer that a table answers for, see `tests.rollout`. Reads KUP_CANNED, a directory with ``table.json``,
+``installed.json`` and the nodes' states.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +13,6 @@ import time
 import uuid
 from pathlib import Path
 
-from ansible_collections.kup.fleet.plugins.plugin_utils import _programs
-
-_FILES = Path(__file__).parents[2] / "files"
 NEW, OLD = "7.2.12-amd64", "6.12.1-amd64"
 _PATIENCE = 120  # seconds
 _FQN = re.compile(rb"^module_fqn='[\w.]*\.(\w+)',$", re.MULTILINE)
@@ -120,8 +119,8 @@ class Node:
         lists = {name: [] for name in ("problems", "blockers", "notes", "missing", "engine_reasons")}
         units = [{"unit": "memcached.service", "rss_bytes": 64 << 20, "mounts": []}]
         lists["drained"] = self.drained()["places"]
-        # As after an earlier rollout.
-        about["programs"] = _programs.digests(str(_FILES))
+        installed = json.loads((self._directory / "installed.json").read_text())
+        about |= {"programs": {}, "runtime": ""} if self.table.get("fresh") else installed
         return {**about, **lists, "units": units, "needs_update": kernel != NEW or phase == "probation"}
 
     def info(self):

@@ -8,6 +8,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from ansible_collections.kup.fleet.plugins.plugin_utils import _programs, _sent
 from lab.command import clean_environment
 
 REPO = Path(__file__).resolve().parents[2]
@@ -56,8 +57,8 @@ class Rollout:
     """Nodes, and a folder for their states.
 
     :param nodes: dict name → what its table has (`answers.py`): ``down`` (never answers); ``state`` (a dict with
-        ``kernel``, ``phase``); ``drained``, ``left`` (what the module kup_drain_record has of an earlier rollout); ``found`` (keys of what
-        the module kup_status finds); and by
+        ``kernel``, ``phase``); ``fresh`` (no rollout has installed anything there before); ``drained``, ``left`` (what the module
+        kup_drain_record has of an earlier rollout); ``found`` (keys of what the module kup_status finds); and by
         module and operation, such as ``"kup_gate judge"``, a dict with ``answer`` (keys of the module's result), ``after`` (what another
         node must have been asked for before, such as ``"node1 kup_fallback start"``), ``gone`` (the connection breaks, for ever).
     :param groups: dict name → dict with ``hosts`` (names) and ``vars``.
@@ -73,7 +74,10 @@ class Rollout:
         self._groups = groups or {}
         self.canned.mkdir()
         (self.canned / "table.json").write_text(json.dumps(nodes))
-        _link_collection(folder)
+        fleet = _link_collection(folder)
+        # As after an earlier rollout.
+        installed = {"programs": _programs.digests(str(fleet / "files")), "runtime": _sent.digest(fleet)}
+        (self.canned / "installed.json").write_text(json.dumps(installed))
         self._write_inventory()
 
     @property
@@ -151,3 +155,4 @@ def _link_collection(folder):
     for name in PROGRAMS:
         (fleet / "files" / name).parent.mkdir()
         (fleet / "files" / name).write_text("")
+    return fleet

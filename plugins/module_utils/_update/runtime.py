@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
+import hashlib
 import os
 import shutil
 import stat
@@ -16,7 +18,7 @@ import zlib
 from .._criu import program
 from .._engines import kmod
 from .._errors import KupError
-from .._files import as_bytes, digest, write_bytes
+from .._files import as_bytes, digest, read_text, write_bytes, write_file
 from .._paths import GENERATOR, PROGRAMS, RUNTIME
 from . import record
 
@@ -25,6 +27,8 @@ _PACKAGE = RUNTIME + "/kup"
 _GENERATOR = "boot/generator"
 # A template, of which this node gets a script for each program.
 _FROM_INSIDE = "switch/from-inside.in"
+# What was sent, and what all files came to: "DIGEST DIGEST". Of the second one the controller knows nothing, because scripts are the node's own.
+_STAMP = "digests"
 
 
 def layout(library, node, kernel_module):
@@ -43,11 +47,12 @@ def layout(library, node, kernel_module):
     return wanted
 
 
-def install(wanted, packed=None, dry=False):
+def install(wanted, packed=None, dry=False, sent=""):
     """Make the node have ``wanted`` and nothing else; returns the paths that had to be changed.
 
     :param packed: the programs that the node has not got as they should be, dict name → its content, compressed by zlib and in Base64.
     :param dry: only say which.
+    :param sent: what `found` says from then on, as long as nobody changes a file; without blanks.
     :raises KupError: all of it is to go while an update is under way, or a program has been damaged on its way.
     """
     if not wanted and record.load().unfinished:
@@ -61,6 +66,8 @@ def install(wanted, packed=None, dry=False):
     if not dry:
         _write(contents)
         _remove(stale, kept)
+        if wanted:
+            write_file(f"{RUNTIME}/{_STAMP}", f"{sent} {_sum()}\n", 0o644)
     return sorted([*contents, *stale])
 
 
@@ -72,6 +79,8 @@ def _write(contents):
 
 
 def _remove(stale, kept):
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(f"{RUNTIME}/{_STAMP}")
     for path in stale:
         os.unlink(path)
     _remove_empty_directories(kept)
@@ -94,13 +103,34 @@ def programs():
 
 
 def _program(path):
+    return digest(path) if _is_ours(path, 0o755) else ""
+
+
+def _is_ours(path, mode):
     try:
         about = os.lstat(path)
     except FileNotFoundError:
-        return ""
-    # Whoever runs this is root.
-    is_ours = (about.st_mode, about.st_uid, about.st_gid) == (stat.S_IFREG | 0o755, os.geteuid(), os.getegid())
-    return digest(path) if is_ours else ""
+        return False
+    # Whoever runs this is root. The group may be that of the directory (Debian's "staff"), and writes nothing.
+    return (about.st_mode, about.st_uid) == (stat.S_IFREG | mode, os.geteuid())
+
+
+def found():
+    """What was sent with the files that are here, as `install` was told; empty where one is missing, is another, or is not root's alone."""
+    sent, _blank, files = read_text(f"{RUNTIME}/{_STAMP}", "").partition(" ")
+    return sent if files and files == _sum() else ""
+
+
+def _sum():
+    """SHA-256 of all files: their paths, modes, owners and contents."""
+    whole = hashlib.sha256()
+    for path in sorted(_present()):
+        about = os.lstat(path)
+        content = digest(path) if stat.S_ISREG(about.st_mode) else "no file"
+        whole.update(
+            f"{path}\0{about.st_mode:o} {about.st_uid} {about.st_gid} {content}\n".encode("utf-8", "surrogateescape")
+        )
+    return whole.hexdigest()
 
 
 def _remove_empty_directories(kept):
@@ -116,7 +146,7 @@ def _mode(text):
 
 
 def _same(path, text):
-    return os.path.exists(path) and os.stat(path).st_mode & 0o777 == _mode(text) and _raw(path) == text
+    return _is_ours(path, _mode(text)) and _raw(path) == text
 
 
 def _raw(path):
@@ -125,8 +155,8 @@ def _raw(path):
 
 
 def _present():
-    found = [GENERATOR] if os.path.exists(GENERATOR) else []
+    present = [GENERATOR] if os.path.exists(GENERATOR) else []
     for directory, _directories, names in os.walk(RUNTIME):
         if os.path.basename(directory) != "__pycache__":
-            found += [os.path.join(directory, name) for name in names]
-    return found
+            present += [os.path.join(directory, name) for name in names]
+    return [path for path in present if path != f"{RUNTIME}/{_STAMP}"]

@@ -7,7 +7,7 @@ import pytest
 
 from ansible_collections.kup.fleet.plugins.action import kup_runtime
 from ansible_collections.kup.fleet.plugins.module_utils._paths import PROGRAMS
-from ansible_collections.kup.fleet.plugins.plugin_utils import _programs
+from ansible_collections.kup.fleet.plugins.plugin_utils import _programs, _sent
 
 
 @pytest.fixture
@@ -43,3 +43,18 @@ def test_a_node_gets_what_differs(files):
 
 def test_nothing_is_sent_to_be_removed(files):
     assert arguments(state="absent") == {"state": "absent"}
+
+
+def test_the_digest_tells_apart_what_is_sent(files):
+    def again():
+        assert arguments()["sent"] == _sent.digest(files.parent)
+        return _sent.digest(files.parent)
+
+    seen = {again()}
+    (files / "node/cli").write_text("#!/bin/sh\n")
+    seen.add(again())
+    (files / "node/cli").rename(files / "kmod/cli")
+    seen.add(again())
+    Path(_programs.paths(str(files))[PROGRAMS[0]]).write_bytes(b"newer")
+    seen.add(again())
+    assert len(seen) == 4

@@ -1,6 +1,7 @@
 """The node's own copy of the library and of files/node: what is installed where, and what of an older layout is removed."""
 
 import hashlib
+import os
 
 import pytest
 
@@ -36,14 +37,14 @@ def installed(root):
 
 
 LAYOUT = {"kup/__init__.py", "kup/_paths.py", "kup/_update/cli.py", "cli", "boot/early", "lib/record.sh", "kmod/main.c"}
-LAYOUT |= {"inside/action-script", "inside/apparmor_parser"}
+LAYOUT |= {"inside/action-script", "inside/apparmor_parser", "digests"}
 
 
 def test_folders_are_kept(node):
     changed = runtime.install(wanted())
     assert installed(node) == LAYOUT
     assert (node.parent / "generators/kup").read_text() == NODE["boot/generator"]
-    assert set(changed) == {*(f"{node}/{name}" for name in LAYOUT), f"{node.parent}/generators/kup"}
+    assert set(changed) == {*(f"{node}/{name}" for name in LAYOUT - {"digests"}), f"{node.parent}/generators/kup"}
     assert (node / "boot/early").stat().st_mode & 0o777 == 0o755
     assert (node / "lib/record.sh").stat().st_mode & 0o777 == 0o644
     assert runtime.install(wanted()) == []
@@ -109,6 +110,47 @@ def test_an_installed_program_has_the_digest_of_its_content(node):
     link.symlink_to(program)
     digests = {program.name: hashlib.sha256(b"program").hexdigest(), other.name: "", link.name: ""}
     assert runtime.programs() == dict.fromkeys(PROGRAMS, "") | digests
+
+
+def test_what_was_sent_is_found_as_long_as_all_is_as_it_was_installed(node):
+    assert runtime.found() == ""
+    runtime.install(wanted(), {PROGRAMS[0]: _programs.pack(b"program")}, sent="abc")
+    assert runtime.found() == "abc"
+    runtime.install(wanted(), sent="def")
+    assert runtime.found() == "def"
+    runtime.install(wanted(), dry=True, sent="ghi")
+    assert runtime.found() == "def"
+    runtime.install({})
+    assert runtime.found() == ""
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda root: (root / "boot/early").write_text("#!/bin/bash\n"),
+        lambda root: (root / PROGRAMS[0]).write_bytes(b"another"),
+        lambda root: (root / "inside/action-script").unlink(),
+        lambda root: (root / "boot/one-more").touch(),
+        lambda root: (root / "lib/record.sh").chmod(0o666),
+        lambda root: (
+            (root / "kmod/main.c").rename(root / "kmod/main.o") and (root / "kmod/main.c").symlink_to("main.o")
+        ),
+        lambda root: (root / "digests").write_text("abc"),
+        lambda root: (root / "digests").write_text(""),
+    ],
+)
+def test_nothing_is_found_once_a_file_is_another(node, change):
+    runtime.install(wanted(), {PROGRAMS[0]: _programs.pack(b"program")}, sent="abc")
+    change(node)
+    assert runtime.found() == ""
+    runtime.install(wanted(), {PROGRAMS[0]: _programs.pack(b"program")}, sent="abc")
+    assert runtime.found() == "abc"
+
+
+def test_a_file_of_another_user_is_written_anew(node):
+    runtime.install(wanted())
+    os.chown(node / "boot/early", 12345, -1)
+    assert runtime.install(wanted()) == [f"{node}/boot/early"]
 
 
 def test_all_of_it_goes(node):
