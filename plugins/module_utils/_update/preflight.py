@@ -52,8 +52,7 @@ def examine(selector, unit_names, images, wish, owner, *, freeze_target=0.3, lea
         ``problems`` (their sentences), ``units`` (one verdict each), ``disk_needed`` and ``disk_free`` (bytes), ``criu`` (version or
         None), ``engine`` (that would be used, or None), ``engine_reasons`` (why no better one), ``disk_checkpoint`` (the engine of
         the one beside it, or empty), ``outage_s`` (expected, or None), ``outages_s`` (of each engine: dict), ``notes`` (sentences that
-        stop nothing), ``phase``, ``drained`` (names of what a run has drained for the node), ``programs`` (see `runtime.programs`),
-        ``runtime`` (see `runtime.found`).
+        stop nothing), ``phase``, ``drained`` (names of what a run has drained for the node), and what `runtime.installed` says.
     :raises KupError: the arguments themselves are wrong.
     """
     _refuse_directory(images)
@@ -98,8 +97,7 @@ def examine(selector, unit_names, images, wish, owner, *, freeze_target=0.3, lea
         "notes": _notes(),
         "phase": record["PHASE"],
         "drained": list(drain_record.load().places),
-        "programs": runtime.programs(),
-        "runtime": runtime.found(),
+        **runtime.installed(),
     }
 
 

@@ -97,6 +97,11 @@ def _unpack(name, text):
         raise KupError(f"The program {name} came to the node damaged ({error}); run the playbook again.") from None
 
 
+def installed():
+    """What the node has, as dict: ``programs`` (see `programs`), ``runtime`` (see `found`)."""
+    return {"programs": programs(), "runtime": found()}
+
+
 def programs():
     """Dict name → SHA-256 of each of `PROGRAMS` as it is installed; empty for one that is not there, or not root's alone to change."""
     return {name: _program(f"{RUNTIME}/{name}") for name in PROGRAMS}
