@@ -19,4 +19,5 @@ class ActionModule(NodeAction):
         if self._task.args.get("state") == "absent":
             return self._task.args
         programs = _programs.packed(str(_COLLECTION / "files"), self._task.args.get("installed") or {})
-        return self._task.args | _sent.texts(_COLLECTION) | {"programs": programs, "sent": _sent.digest(_COLLECTION)}
+        texts = _sent.texts(_COLLECTION)
+        return self._task.args | texts | {"programs": programs, "sent": _sent.digest(_COLLECTION, texts)}

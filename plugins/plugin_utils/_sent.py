@@ -26,12 +26,13 @@ def texts(collection):
     }
 
 
-def digest(collection):
+def digest(collection, found=None):
     """SHA-256 of the texts and the programs, in hexadecimal.
 
     :param collection: as above.
+    :param found: its `texts`, where they have been read already.
     """
-    everything = [texts(collection), _programs.digests(str(collection / "files"))]
+    everything = [found or texts(collection), _programs.digests(str(collection / "files"))]
     return hashlib.sha256(json.dumps(everything, sort_keys=True).encode("ascii")).hexdigest()
 
 
