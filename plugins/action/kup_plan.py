@@ -67,5 +67,6 @@ class ActionModule(ControllerAction):
             "started": round(now, 3),
             "domains": variables.domains(),
             "instances": variables.instances(),
+            "extras": variables.extras(),
             **_plan.shared(meant),
         }

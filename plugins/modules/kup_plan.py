@@ -88,6 +88,14 @@ instances:
   sample:
     node1: node1:9100
     node2: node2:9100
+extras:
+  description:
+    - What at least one node has that most rollouts do without - hooks, and variables that are set. The tasks that need them are passed
+      over where none has.
+  type: list
+  elements: str
+  returned: without O(only)
+  sample: [kup_drain, kup_hooks.before_switch]
 run_id:
   description: A new id for this rollout. It begins with the time in UTC.
   type: str

@@ -23,6 +23,7 @@ from ansible_collections.kup.fleet.plugins.plugin_utils import (
     _control,
     _domains,
     _drain,
+    _extras,
     _judge_metrics,
     _lock_place,
     _maintenance,
@@ -101,6 +102,7 @@ class Variables:
         self._rollout = {}  # name → (value, host) of the first host
         self._domains = {}  # host → kup_domain
         self._instances = {}  # host → kup_judge_instance, or its name
+        self._extras = set()
         # Hosts of a group share one object: it is looked at once.
         self._seen = {}
 
@@ -126,6 +128,7 @@ class Variables:
             if name not in SECRET and (name in hidden or (is_text and result != value)):
                 meant[name] = result
         self._domains[host] = checked.get("kup_domain", "")
+        self._extras |= _extras.of_node(checked)
         for sentence in filter(
             None, (_short_lived(checked), _judge_metrics.objection(checked), self._unnamed(host, checked))
         ):
@@ -170,6 +173,10 @@ class Variables:
     def of_rollout(self, name):
         """The value of a variable in `ROLLOUT`, after `check`."""
         return self._rollout[name][0]
+
+    def extras(self):
+        """Sorted list of what at least one host has, see `_extras.of_node`."""
+        return sorted(self._extras)
 
     def domains(self):
         """Dict host → its domain, empty where there are none, after `check`."""

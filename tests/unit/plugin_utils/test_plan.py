@@ -343,6 +343,18 @@ def test_what_an_empty_field_hides_is_said_in_any_case():
     }
 
 
+def test_what_one_node_has_is_asked_of_all(tmp_path):
+    (tmp_path / "after.yml").write_text("[]")
+    variables = _plan.Variables(OPTIONS, DEFAULTS)
+    variables.add("node1", {**WANTED, "kup_soak": "0", "kup_drain": "", "kup_textfile_dir": ""})
+    assert variables.extras() == []
+    variables.add(
+        "node2", {**WANTED, "kup_gate_remote_ports": "22", "kup_hooks": {"after_node": str(tmp_path / "after.yml")}}
+    )
+    variables.add("node3", {**WANTED, "kup_textfile_dir": "/var/lib/prometheus/node-exporter"})
+    assert variables.extras() == ["kup_gate_remote_ports", "kup_hooks.after_node", "kup_textfile_dir"]
+
+
 def test_off_without_quotes_is_off():
     checked({"kup_rehearse": False})
 

@@ -6,10 +6,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 import yaml
+
+from ansible_collections.kup.fleet.plugins.plugin_utils import _extras
 
 ROLES = Path(__file__).resolve().parents[3] / "roles"
 
@@ -17,6 +20,16 @@ ROLES = Path(__file__).resolve().parents[3] / "roles"
 def gated():
     files = {path: yaml.safe_load(path.read_text(encoding="utf-8")) for path in ROLES.glob("*/tasks/*.yml")}
     return {path: tasks for path, tasks in files.items() if tasks[0].get("ansible.builtin.meta") == "end_role"}
+
+
+def test_gates_ask_for_what_the_plan_knows():
+    specs = yaml.safe_load((ROLES / "kup/meta/argument_specs.yml").read_text(encoding="utf-8"))
+    hooks = specs["argument_specs"]["main"]["options"]["kup_hooks"]["options"]
+    known = {*_extras.VARIABLES, *(f"{_extras.HOOKS}.{event}" for event in hooks)}
+    texts = "".join(path.read_text(encoding="utf-8") for path in gated())
+    asked = set(re.findall(r"'([^']*)' (?:not )?in __kup_extras", texts))
+    assert len(asked) > 10
+    assert asked <= known
 
 
 def test_there_are_some():
