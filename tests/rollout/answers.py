@@ -96,6 +96,7 @@ class Node:
             "kup_switch": self.account,
             "stat": lambda: {"stat": {"exists": False}},
             "kup_gate": lambda: {"numbers": {}},
+            "kup_rehearse": lambda: {"units": {}, "notes": [], "blockers": []},
             "kup_status": self.found,
             "kup_info": self.info,
         }

@@ -12,7 +12,7 @@ import sys
 import atonce
 import pytest
 
-from tests.rollout.answers import NEW
+from tests.rollout.answers import NEW, OLD
 from tests.rollout.nodes import Rollout
 
 DOWN = {"down": True}
@@ -104,6 +104,8 @@ def test_a_canary_that_fails_stops_the_rollout_whatever_may_fail(runs):
     assert about(done)["reason"] == "0 of batch 1 (node2) committed, kup_batch_success (50%) expects 1"
     assert "The rollout stopped: 0 of batch 1 (node2) committed" in done.said
     assert (done.code, about(done)["result"], about(done)["failed"]) == (2, "stopped", ["node2"])
+    # What is known of a node whose turn does not come is in the report all the same.
+    assert done.report["nodes"][2]["kernel_before"] == OLD
 
 
 def test_a_node_that_is_down_is_none_that_failed(runs):
