@@ -17,8 +17,9 @@ class ActionModule(ControllerAction):
     def work(self, arguments, task_vars):
         facts = _facts.of_hosts(self._task, arguments["hosts"], task_vars["hostvars"])
         domains = _domains.Domains(arguments["domains"], arguments["domain_parallel"], arguments["domain_order"])
+        out = _budget.out(facts, arguments["lost"])
         begun, batches = _budget.divide(
-            facts, arguments["lost"], lambda nodes: _plan.batches(domains.sorted(nodes), arguments["sizes"])
+            facts, arguments["lost"], lambda nodes: _plan.batches(domains.sorted(nodes, out), arguments["sizes"])
         )
 
         def divide(batch):

@@ -84,6 +84,14 @@ def under_way(facts):
     return to_update(facts) and facts["kup_checkpoint_fit"].get("phase") in UNDER_WAY
 
 
+def gone(facts, lost):
+    """Which of the nodes ``lost``, that Ansible has taken out of the play, are gone: a node that was left alone has left its play as well.
+
+    :param facts: dict node → its facts.
+    """
+    return [node for node in lost if (facts.get(node) or {}).get("kup_turn") is not False]
+
+
 def stops(facts):
     """Whether a node with these facts has failed by a service whose policy (``on_failure``) ends the rollout, as its record says."""
     told = [(facts.get(name) or {}).get("record") for name in ("kup_restore_returned", "kup_kexec_switched")]
@@ -113,13 +121,13 @@ class Budget:
         self._domains = domains
         self._waves = waves
         bad = _with(facts, "__kup_failed")
-        self.lost = [node for node in facts if node in set(lost) - set(bad)]
+        self.lost = [node for node in facts if node in set(gone(facts, lost)) - set(bad)]
         self.unreachable = [node for node in bad if facts[node].get("__kup_unreached")]
         self.failed = [node for node in bad if node not in set(self.unreachable)] + self.lost
         self.committed = _that(facts, committed)
         self.broken = _with(facts, "__kup_broke")
         self.stopping = _that(facts, stops)
-        self.out = [node for node, about in facts.items() if node in self.lost or out_of_service(about)]
+        self.out = out(facts, self.lost)
         self._held = [about["__kup_held"] for about in facts.values() if about.get("__kup_held")]
 
     def objection(self, node=None, with_domain=True):
@@ -213,3 +221,9 @@ def divide(facts, lost, make):
     ready = [node for node, about in facts.items() if to_update(about) and node not in lost]
     begun = [node for node in ready if under_way(facts[node])]
     return [begun] if begun else [], make([node for node in ready if node not in set(begun)])
+
+
+def out(facts, lost):
+    """Nodes that do not serve: those of `out_of_service`, and those that are gone."""
+    away = set(gone(facts, lost))
+    return [node for node, about in facts.items() if node in away or out_of_service(about)]

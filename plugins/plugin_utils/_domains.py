@@ -32,10 +32,19 @@ class Domains:
     parallel: object = 1
     order: str = "any"
 
-    def sorted(self, nodes):
-        """``nodes`` as they are to be divided into batches: from the domains in turn, or one domain after the other."""
+    def sorted(self, nodes, out=()):
+        """``nodes`` as they are to be divided into batches: from the domains in turn, or one domain after the other.
+
+        :param out: see `objection`. Nodes that may not begin because of these come last, so that no batch has to wait for them.
+        """
         if not self.of:
             return list(nodes)
+        held = {node for node in nodes if self.objection(node, out, ())}
+        return self._in_turn([node for node in nodes if node not in held]) + self._in_turn(
+            [*filter(held.__contains__, nodes)]
+        )
+
+    def _in_turn(self, nodes):
         found = _grouped(nodes, self.of).values()
         if self.order == "one_at_a_time":
             return list(itertools.chain(*found))

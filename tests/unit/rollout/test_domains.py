@@ -30,6 +30,10 @@ CASES = {
         {"a1": {"kup_gate judge": {"after": "a2 kup_switch start"}}},
         {"kup_batches": ["60%", "100%"], "kup_domain_order": "one_at_a_time", "kup_domain_parallel": "100%"},
     ),
+    # The first node's rack-mate would be the canary.
+    "down": ({"a1": {"down": True}}, {"kup_max_unreachable": 1}),
+    # One fork: a2 is left alone, and has left its play, before b2 asks.
+    "left_alone": ({"a1": LOST}, {**SMALL, "kup_max_failed": 1, "kup_batch_success": 1}),
     "lost": ({"a1": LOST}, {**SMALL, "kup_max_failed": 1, "kup_batch_success": 1}),
 }
 
@@ -47,7 +51,8 @@ def runs(tmp_path_factory):
     def run(case):
         nodes, variables = CASES[case]
         given = {"kup_kernel": "7.2", "kup_units": ["memcached.service"], "kup_domain": TEMPLATE, **variables}
-        return racks(tmp_path_factory.mktemp(case), nodes).run(**given)
+        words = ["--forks", "1"] if case == "left_alone" else []
+        return racks(tmp_path_factory.mktemp(case), nodes).run(*words, **given)
 
     with ThreadPoolExecutor(2) as pool:
         return dict(zip(CASES, pool.map(run, CASES), strict=True))
@@ -81,8 +86,15 @@ def test_a_rack_is_finished_before_the_next_one_begins(runs):
     assert [row["wave"] for row in done.plan["nodes"]] == [1, 1, 2, 3, 4]
 
 
-def test_a_rack_with_a_lost_node_is_left_alone_and_the_others_are_updated(runs):
-    done = runs["lost"]
+def test_a_rack_with_a_node_that_is_down_has_no_canary(runs):
+    done = runs["down"]
+    assert done.results == {"a1": "lost", "a2": "untouched", "b1": "committed", "b2": "committed", "c1": "committed"}
+    assert done.report["rollout"]["batches"] == [["b1"], ["c1"], ["b2", "a2"]]
+
+
+@pytest.mark.parametrize("case", ["lost", "left_alone"])
+def test_a_rack_with_a_lost_node_is_left_alone_and_the_others_are_updated(runs, case):
+    done = runs[case]
     assert done.results == {"a1": "lost", "a2": "untouched", "b1": "committed", "b2": "committed", "c1": "committed"}
     reason = "a1 is out of service, and kup_domain_parallel (1) lets no further node of the domain rack 1 begin"
     assert done.report["rollout"]["reason"] == reason
