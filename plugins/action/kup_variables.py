@@ -13,7 +13,7 @@ from ansible.utils.vars import load_extra_vars
 
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.modules.kup_variables import DOCUMENTATION
-from ansible_collections.kup.fleet.plugins.plugin_utils import _ansible_core, _variables
+from ansible_collections.kup.fleet.plugins.plugin_utils import _ansible_core, _tags, _variables
 from ansible_collections.kup.fleet.plugins.plugin_utils._controller import ControllerAction
 
 _COLLECTION = Path(__file__).parents[2]
@@ -29,7 +29,8 @@ class ActionModule(ControllerAction):
         )
         if objection:
             raise KupError(objection)
-        sentences = _variables.objections(self._given(task_vars), *_variables.declared(_COLLECTION))
+        sentences = _tags.objections(task_vars["ansible_run_tags"], task_vars["ansible_skip_tags"])
+        sentences += _variables.objections(self._given(task_vars), *_variables.declared(_COLLECTION))
         if sentences:
             raise KupError(" ".join(sentences))
         return {"changed": False}
@@ -41,6 +42,6 @@ class ActionModule(ControllerAction):
         play = set(task_vars).difference(command_line, *hosts.values())
         return {
             "the command line": command_line,
-            **{f"host {host}": names for host, names in hosts.items()},
+            **{f"{_variables.HOST}{host}": names for host, names in hosts.items()},
             "the play": play,
         }

@@ -4,7 +4,7 @@
 
 """Windows of time as people write them: ``02:00-04:30``, ``Mon-Fri 22:00-04:00``.
 
-Times are those of a clock on the wall. A night in which that clock is changed may shorten a window, and never makes it longer.
+Times are those of a clock on the wall: a night in which that clock is changed makes a window an hour shorter or longer.
 """
 
 from __future__ import annotations

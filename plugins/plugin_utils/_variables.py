@@ -12,6 +12,12 @@ import re
 import yaml
 
 _PREFIX = "kup_"
+# A play chooses its hosts before any of them has its variables.
+_OF_NO_HOST = "kup_hosts"
+
+
+#: How the name of a place begins that is a host.
+HOST = "host "
 
 
 def declared(collection):
@@ -34,11 +40,18 @@ def objections(given, variables, facts):
     :param facts: names of facts, which are no mistake where an earlier play has left them.
     """
     places = {}
+    hosts = [place for place, names in given.items() if place.startswith(HOST) and _OF_NO_HOST in names]
     for place, names in given.items():
         for name in names:
             if name.startswith(_PREFIX) and name not in variables | facts:
                 places.setdefault(name, []).append(place)
-    return [_sentence(name, places[name], variables) for name in sorted(places)]
+    return [
+        *(
+            f"{place}: {_OF_NO_HOST} is a variable of the inventory, where it has no effect; give it on the command line (-e {_OF_NO_HOST}=...)."
+            for place in hosts[:1]
+        ),
+        *(_sentence(name, places[name], variables) for name in sorted(places)),
+    ]
 
 
 def _sentence(name, places, variables):

@@ -48,8 +48,10 @@ class Node:
         while line and line not in (self._directory / "log").read_text().splitlines() and time.monotonic() < deadline:
             time.sleep(0.1)
 
-    def step(self, module, operation):
+    def step(self, module, operation, instead):
+        """Go on to the phase that this leads to, or to another one ``instead``."""
         phase, kernel = _STEPS.get((module, operation), (None, None))
+        phase = instead or phase
         if phase:
             boot = str(uuid.uuid4()) if kernel else self.state["boot"]
             self.state = {"phase": phase, "kernel": kernel or self.state["kernel"], "boot": boot}
@@ -185,7 +187,8 @@ def _run(node, module, operation, arguments):
     answer = said.get("answer", {})
     if answer.get("failed"):
         return answer
-    node.step(module, "" if module in ("kup_commit", "kup_stage") and operation in ("", "committed") else operation)
+    first = module in ("kup_commit", "kup_stage") and operation in ("", "committed")
+    node.step(module, "" if first else operation, said.get("phase"))
     if said.get("gone"):
         node.leave()
         raise GoneError("Connection reset by peer")

@@ -60,7 +60,8 @@ class Rollout:
         ``kernel``, ``phase``); ``fresh`` (no rollout has installed anything there before); ``drained``, ``left`` (what the module
         kup_drain_record has of an earlier rollout); ``found`` (keys of what the module kup_status finds); and by
         module and operation, such as ``"kup_gate judge"``, a dict with ``answer`` (keys of the module's result), ``after`` (what another
-        node must have been asked for before, such as ``"node1 kup_fallback start"``), ``gone`` (the connection breaks, for ever).
+        node must have been asked for before, such as ``"node1 kup_fallback start"``), ``gone`` (the connection breaks, for
+        ever), ``phase`` (of the update, that it leads to).
     :param groups: dict name → dict with ``hosts`` (names) and ``vars``.
     :param reached: dict name → variables of the inventory, of nodes that another connection leads to (`over_ssh`).
     """

@@ -50,5 +50,5 @@ def test_each_misspelled_variable_has_its_sentence():
 
 
 def test_what_there_is_and_what_belongs_to_others_is_accepted():
-    names = ["kup_units", "kup_hosts", "kup_reason", "kup_restore_reason", "kup_checkpoint_fit", "kup_rollout"]
+    names = ["kup_units", "kup_reason", "kup_restore_reason", "kup_checkpoint_fit", "kup_rollout"]
     assert _variables.objections({"host node1": [*names, "__kup_failed", "kupfer_units", "ansible_host"]}, *KNOWN) == []

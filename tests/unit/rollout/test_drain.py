@@ -146,6 +146,15 @@ def test_it_is_drained_before_its_switch(ended, name):
     assert found["cache/node2"] == "serving"
 
 
+def test_a_node_that_needs_no_update_is_in_service_again_before_others_are_switched(ended):
+    folder = ended["killed-committed"].folder
+    looks = [folder / name for name in CASES if (folder / name).exists()]
+    assert looks
+    for one in looks:
+        found = library.server_states(one.read_text())
+        assert [found[server] for server in servers("killed-committed")] == list(SERVES), one.name
+
+
 @pytest.mark.parametrize(
     ("name", "left"),
     [("lost", ""), ("partial", "partial"), ("left-and-up-to-date", "partial"), ("no-balancer-now", "")],

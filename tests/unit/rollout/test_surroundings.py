@@ -6,14 +6,26 @@
 
 from __future__ import annotations
 
+import tempfile
+import time
 from pathlib import Path
 
+import pytest
 import yaml
 
+from ansible_collections.kup.fleet.plugins.plugin_utils import _lock
+from tests.rollout.hooks import hooks
 from tests.rollout.nodes import Rollout
 
 PLAYBOOKS = Path(__file__).resolve().parents[3] / "playbooks"
 UNITS = {"kup_kernel": "7.2", "kup_units": ["memcached.service"]}
+
+
+@pytest.fixture
+def lock():
+    """A directory that would outlive a container."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as directory:
+        yield directory
 
 
 class Free(Rollout):
@@ -45,6 +57,62 @@ def test_the_canary_is_first_whatever_the_strategy_of_the_configuration(tmp_path
     assert asked.index(("node1", "kup_commit")) < others
     # One plan for all.
     assert len(list((tmp_path / "run" / "report").glob("2*.json"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--tags", "prepare"), "--tags is prepare, expected none: no task of this playbook has a tag"),
+        (("--skip-tags", "untagged"), "--skip-tags is untagged, which leaves nothing to do"),
+    ],
+)
+def test_a_part_of_an_update_is_refused(tmp_path, words, said):
+    (tmp_path / "run").mkdir()
+    done = Rollout(tmp_path / "run", {"node1": {}}).run(*words, **UNITS)
+    assert (done.code, done.asked) == (2, [])
+    assert said in done.said
+
+
+def test_tags_of_hooks_may_be_skipped(tmp_path):
+    (tmp_path / "run").mkdir()
+    assert Rollout(tmp_path / "run", {"node1": {}}).run("--skip-tags", "slow", **UNITS).results == {
+        "node1": "committed"
+    }
+
+
+def test_hosts_cannot_be_chosen_by_the_inventory(tmp_path):
+    (tmp_path / "run").mkdir()
+    rollout = Rollout(
+        tmp_path / "run", {"node1": {}, "node2": {}}, {"some": {"hosts": ["node1"], "vars": {"kup_hosts": "some"}}}
+    )
+    done = rollout.run(playbook="kup_fallback", kup_committed=True)
+    assert (done.code, done.asked) == (2, [])
+    assert (
+        "host node1: kup_hosts is a variable of the inventory, where it has no effect; give it on the command line"
+        in done.said
+    )
+
+
+def test_a_report_that_cannot_begin_leaves_no_lock(tmp_path, lock):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "file").write_text("")
+    rollout = Rollout(tmp_path / "run", {"node1": {}, "node2": {}})
+    done = rollout.run(kup_lock=lock, kup_report_dir=str(tmp_path / "file"), **UNITS)
+    assert (done.code, done.asked) == (2, [])
+    assert "set kup_report_dir to a directory of yours" in done.said
+    assert _lock.look(lock, time.time()) is None
+
+
+def test_a_hook_that_fails_after_a_way_back_ends_nothing_but_itself(tmp_path, lock):
+    (tmp_path / "run").mkdir()
+    commands = {"after_fallback": "exit 3", "after_node": "echo node1 ended {{ kup_node_result }} >>$LOG"}
+    deaf = {"kup_gate judge": {"answer": {"failed": True, "msg": "Port 11211 does not answer."}}}
+    rollout = Rollout(tmp_path / "run", {"node1": deaf, "node2": {}})
+    done = rollout.run(kup_hooks=hooks(tmp_path / "run", {"node1": commands}), kup_lock=lock, **UNITS)
+    assert done.results == {"node1": "fell_back", "node2": "untouched"}
+    assert done.reason("node1").startswith("Port 11211 does not answer.; and then: kup_hooks.after_fallback: ")
+    assert "node1 ended fell_back" in done.asked
+    assert _lock.look(lock, time.time()) is None
 
 
 def test_a_node_to_which_no_connection_can_be_made_fails_alone(tmp_path):

@@ -18,6 +18,13 @@ GONE = {
     **UPDATED,
     "kup_fallback start": {"answer": {"failed": True, "msg": "The old kernel is not preserved any more."}},
 }
+LOST = {**UPDATED, "kup_fallback start": {"gone": True}}
+STATELESS = {**UPDATED, "kup_fallback start": {"phase": "failed"}}
+RACKS = {
+    "kup_domain": "{{ 'a' if inventory_hostname != 'node3' else 'b' }}",
+    "kup_switch_timeout": 1,
+    "kup_batch_success": 1,
+}
 DEAF = {**UPDATED, "kup_gate judge": {"answer": {"failed": True, "msg": "Port 11211 does not answer."}}}
 ALL = ("-l", "all")
 COMMITTED = {"kup_committed": True, "kup_batches": [1, "100%"]}
@@ -33,6 +40,13 @@ CASES = {
     "on_probation": ({"node1": UPDATED, "node2": ON_PROBATION}, ALL, {}),
     "refused": ({"node1": GONE, "node2": UPDATED}, ALL, COMMITTED),
     "deaf": ({"node1": DEAF, "node2": UPDATED}, ALL, COMMITTED),
+    # Both in one domain with node2.
+    "lost": (
+        {"node1": LOST, "node2": UPDATED, "node3": UPDATED},
+        ALL,
+        {**COMMITTED, **RACKS, "kup_max_failed": 1, "kup_batches": ["100%"]},
+    ),
+    "stateless": ({"node1": STATELESS, "node2": UPDATED}, ALL, {**COMMITTED, "kup_max_failed": 1}),
     "no_limit": ({"node1": UPDATED, "node2": UPDATED}, (), COMMITTED),
     "confirmed": ({"node1": UPDATED}, (), {**COMMITTED, "kup_fallback_all": True}),
     "check": ({"node1": UPDATED, "node2": {}}, (*ALL, "--check"), COMMITTED),
@@ -112,6 +126,20 @@ def test_a_node_whose_application_does_not_answer_has_failed(runs):
     assert done.results == {"node1": "fell_back", "node2": "untouched"}
     assert "Port 11211 does not answer." in done.reason("node1")
     assert "node1 fell_back" in done.asked
+
+
+def test_a_node_that_is_lost_on_its_way_keeps_others_of_its_domain_where_they_are(runs):
+    done = runs["lost"]
+    assert done.results == {"node1": "lost", "node2": "untouched", "node3": "returned"}
+    assert started(done) in (["node1", "node3"], ["node3", "node1"])
+    assert "node1 lost" in done.asked
+
+
+def test_a_node_that_has_lost_its_state_is_told_to_whoever_puts_it_back(runs):
+    done = runs["stateless"]
+    assert done.results == {"node1": "failed", "node2": "untouched"}
+    assert "The applications lost their state" in done.reason("node1")
+    assert "node1 failed" in done.asked
 
 
 def test_all_hosts_need_a_word_more(runs):
