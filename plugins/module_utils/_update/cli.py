@@ -11,7 +11,7 @@ import sys
 
 from .._criu import cleanup
 from .._errors import KupError
-from . import lock, rehearsal, switch, watch
+from . import lock, reasons, rehearsal, switch, watch
 from . import record as records
 
 #: Exit code of a switch that was given up in good order; after any other files/node/switch/clean-up puts things right.
@@ -19,9 +19,10 @@ GIVEN_UP = 3
 
 
 def main(arguments):
-    """``switch``: to the new kernel; ``fallback REASON``: back to the old one, from probation; ``return REASON``: after the commit,
-    too; ``watch``: judge a kernel on probation; ``undo UNIT DIRECTORY``: what a killed CRIU has left of a dump;
-    ``rehearse SECONDS UNIT…``: dump each unit and let it go on. Returns an exit code."""
+    """``switch``: to the new kernel; ``fallback``: back to the old one, from probation; ``return``: after the commit, too, both for the
+    reason that was left (`reasons`); ``fallback REASON``: for one that everybody may read; ``watch``: judge a kernel on probation;
+    ``undo UNIT DIRECTORY``: what a killed CRIU has left of a dump; ``rehearse SECONDS UNIT…``: dump each unit and let it go on.
+    Returns an exit code."""
     try:
         if arguments == ["watch"]:
             watch.look()  # which may take as long as the operator's commands do
@@ -43,15 +44,17 @@ def _run(arguments):
         if record["PHASE"] != "prepared":
             raise KupError(f"This node is in phase {record['PHASE'] or 'none'!r}, expected 'prepared'.")
         switch.depart(record, record["KERNEL_NEW"], "switching")
-    elif arguments[:1] == ["fallback"] and len(arguments) == 2:
+    elif arguments == ["fallback"]:
+        switch.go_back(reasons.take(), records.UNDECIDED)
+    elif arguments[:1] == ["fallback"] and len(arguments) == 2:  # the deadline
         switch.go_back(arguments[1], records.UNDECIDED)
-    elif arguments[:1] == ["return"] and len(arguments) == 2:
-        switch.go_back(arguments[1], records.RETURNABLE)
+    elif arguments == ["return"]:
+        switch.go_back(reasons.take(), records.RETURNABLE)
     elif arguments[:1] == ["rehearse"] and len(arguments) > 2:
         sys.stdout.write(json.dumps(rehearsal.rehearse(arguments[2:], float(arguments[1]))) + "\n")
     else:
         raise KupError(
-            f"{' '.join(arguments)!r} is not known, expected 'switch', 'fallback REASON', 'return REASON', 'rehearse SECONDS UNIT…', 'watch' "
+            f"{' '.join(arguments)!r} is not known, expected 'switch', 'fallback', 'fallback REASON', 'return', 'rehearse SECONDS UNIT…', 'watch' "
             "or 'undo UNIT DIRECTORY'."
         )
 

@@ -16,7 +16,7 @@ from .._files import read_text
 from .._paths import MEMORY, RUN, RUNTIME
 from .._run import run
 from .._system.units import Unit
-from . import lock, switch, timeline, unit_names
+from . import lock, reasons, switch, timeline, unit_names
 from . import record as records
 
 # Seconds that a rehearsal may take for its beginning, and for each unit beside the freeze.
@@ -83,7 +83,12 @@ def go_back(reason, owner="", committed=False, until=0.0):
     sentence = switch.blocker(record, phases)
     if sentence:
         raise KupError(sentence)
-    start(unit_names.FALLBACK, [verb, reason], until)
+    reasons.leave(reason)
+    try:
+        start(unit_names.FALLBACK, [verb], until)
+    except KupError:
+        reasons.withdraw(reason)
+        raise
 
 
 def _goes_back():

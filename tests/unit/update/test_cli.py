@@ -7,7 +7,7 @@
 import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
-from ansible_collections.kup.fleet.plugins.module_utils._update import cli, lock, rehearsal, switch, watch
+from ansible_collections.kup.fleet.plugins.module_utils._update import cli, lock, reasons, rehearsal, switch, watch
 from ansible_collections.kup.fleet.plugins.module_utils._update import record as records
 
 
@@ -15,6 +15,7 @@ from ansible_collections.kup.fleet.plugins.module_utils._update import record as
 def done(node, record, monkeypatch, tmp_path):
     done = []
     monkeypatch.setattr(lock, "RUN", str(tmp_path / "run"))
+    monkeypatch.setattr(reasons, "_PATH", str(tmp_path / "run/reason"))
     monkeypatch.setattr(switch, "depart", lambda *arguments: done.append(arguments[1:]))
     monkeypatch.setattr(switch, "go_back", lambda *arguments: done.append(arguments))
     monkeypatch.setattr(rehearsal, "rehearse", lambda *arguments: done.append(arguments) or {"a.service": {}})
@@ -28,7 +29,8 @@ def done(node, record, monkeypatch, tmp_path):
     [
         (["switch"], ("7.2.1", "switching")),
         (["fallback", "nobody committed"], ("nobody committed", records.UNDECIDED)),
-        (["return", "it is slow"], ("it is slow", records.RETURNABLE)),
+        (["fallback"], (reasons.UNKNOWN, records.UNDECIDED)),
+        (["return"], (reasons.UNKNOWN, records.RETURNABLE)),
         (["rehearse", "2.5", "a.service", "b.service"], (["a.service", "b.service"], 2.5)),
         (["watch"], "look"),
         (["undo", "a.service", "/images"], ("a.service", "/images")),
@@ -39,11 +41,27 @@ def test_commands(done, arguments, what):
     assert done == [what]
 
 
-@pytest.mark.parametrize("arguments", [[], ["fallback"], ["switch", "now"], ["undo", "a.service"], ["rehearse", "2"]])
+@pytest.mark.parametrize(
+    "arguments", [[], ["return", "x"], ["switch", "now"], ["undo", "a.service"], ["rehearse", "2"]]
+)
 def test_what_is_no_command(done, arguments, capsys):
     assert cli.main(arguments) == cli.GIVEN_UP
     assert "expected 'switch'" in capsys.readouterr().err
     assert not done
+
+
+@pytest.mark.parametrize(("verb", "phases"), [("fallback", records.UNDECIDED), ("return", records.RETURNABLE)])
+def test_the_reason_that_was_left_is_taken_once(done, verb, phases):
+    reasons.leave("it is slow")
+    cli.main([verb])
+    cli.main([verb])
+    assert done == [("it is slow", phases), (reasons.UNKNOWN, phases)]
+
+
+def test_the_deadline_does_not_take_the_reason_of_another(done):
+    reasons.leave("it is slow")
+    cli.main(["fallback", "nobody committed"])
+    assert done == [("nobody committed", records.UNDECIDED)]
 
 
 @pytest.mark.parametrize("phase", ["probation", "committed", "checkpointing", "switching"])
@@ -54,7 +72,9 @@ def test_only_a_prepared_node_switches(done, record, phase):
     assert not done
 
 
-@pytest.mark.parametrize("arguments", [["switch"], ["fallback", "x"], ["return", "x"], ["rehearse", "2", "a.service"]])
+@pytest.mark.parametrize(
+    "arguments", [["switch"], ["fallback", "x"], ["fallback"], ["return"], ["rehearse", "2", "a.service"]]
+)
 def test_one_operation_at_a_time(done, arguments, capsys):
     with lock.exclusive():
         assert cli.main(arguments) == cli.GIVEN_UP

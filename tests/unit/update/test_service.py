@@ -11,7 +11,7 @@ import types
 import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
-from ansible_collections.kup.fleet.plugins.module_utils._update import lock, service, unit_names
+from ansible_collections.kup.fleet.plugins.module_utils._update import lock, reasons, service, unit_names
 from ansible_collections.kup.fleet.plugins.module_utils._update import record as records
 
 
@@ -20,6 +20,7 @@ def started(node, record, monkeypatch, tmp_path):
     """What was started on a node on probation, whose way-back services are inactive."""
     started = []
     monkeypatch.setattr(lock, "RUN", str(tmp_path / "run"))
+    monkeypatch.setattr(reasons, "_PATH", str(tmp_path / "run/reason"))
     monkeypatch.setattr(service, "start", lambda unit, arguments, until: started.append((unit, arguments)))
     monkeypatch.setattr(service, "run", lambda argv, check: types.SimpleNamespace(stdout="inactive\nfailed\n"))
     node.running.release = "7.2.1"
@@ -30,7 +31,25 @@ def started(node, record, monkeypatch, tmp_path):
 
 def test_a_node_on_probation_goes_back(started):
     service.go_back("it is slow")
-    assert started == [(unit_names.FALLBACK, ["fallback", "it is slow"])]
+    assert started == [(unit_names.FALLBACK, ["fallback"])]
+    assert reasons.take() == "it is slow"
+
+
+def test_the_reason_is_there_before_the_service_and_in_no_command_line(started, monkeypatch):
+    words = []
+    monkeypatch.setattr(service, "start", lambda unit, arguments, until: words.extend([*arguments, reasons.take()]))
+    service.go_back("it is slow")
+    assert words == ["fallback", "it is slow"]
+
+
+def test_a_service_that_did_not_start_leaves_no_reason(started, monkeypatch):
+    def refuse(*_arguments):
+        raise KupError("Unit kup-fallback.service was already loaded.")
+
+    monkeypatch.setattr(service, "start", refuse)
+    with pytest.raises(KupError, match="already loaded"):
+        service.go_back("it is slow")
+    assert reasons.take() == reasons.UNKNOWN
 
 
 def test_a_committed_node_goes_back_only_if_that_is_meant(started, record):
@@ -39,7 +58,8 @@ def test_a_committed_node_goes_back_only_if_that_is_meant(started, record):
     with pytest.raises(KupError, match="no way back"):
         service.go_back("it is slow")
     service.go_back("it is slow", committed=True)
-    assert started == [(unit_names.FALLBACK, ["return", "it is slow"])]
+    assert started == [(unit_names.FALLBACK, ["return"])]
+    assert reasons.take() == "it is slow"
 
 
 def test_a_node_that_another_run_works_on_is_left_alone(started, record):
