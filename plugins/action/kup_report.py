@@ -46,7 +46,7 @@ class ActionModule(ControllerAction):
             raise KupError("run_id is missing, expected that of the rollout which the row belongs to.")
         path = _report_files.path_of(arguments["directory"], arguments["run_id"])
         if not self._task.check_mode:
-            row = _report_files.write_row(arguments["directory"], arguments["run_id"], row)
+            row = _written(arguments["directory"], arguments["run_id"], row)
             if arguments["textfile"]:
                 self._measure(arguments, is_row=True)
             if arguments["lock"]:
@@ -84,6 +84,15 @@ class ActionModule(ControllerAction):
     def _is_time(self, arguments):
         rows = _report_files.number_of_rows(arguments["directory"], arguments["run_id"])
         return textfile.age(arguments["textfile"], time.time()) >= _rollout_metrics.pace(rows)
+
+
+def _written(directory, run_id, row):
+    """All that is known of the row's node. A row that cannot be written is said, and the update of its node goes on."""
+    try:
+        return _report_files.write_row(directory, run_id, row)
+    except _report_files.Inaccessible as error:
+        Display().warning(str(error))
+        return row
 
 
 def _renew(directory, run_id):

@@ -33,6 +33,10 @@ NEWEST = "report"
 _LONGEST = 200  # characters of a file's name, without endings; file systems take 255
 
 
+class Inaccessible(KupError):
+    """A file of the report cannot be read or written, for example because the disk is full."""
+
+
 def path_of(directory, run_id, ending="json"):
     """The file of a rollout in ``directory``.
 
@@ -89,7 +93,8 @@ def write_row(directory, run_id, row):
     Calls for one node come one after the other.
 
     :param row: see `_report.merge`.
-    :raises KupError: the row is bad, or cannot be written.
+    :raises Inaccessible: it cannot be written.
+    :raises KupError: the row is bad.
     """
     with _guarded(path_of(directory, run_id)), _opened(directory) as folder, _rows_folder(folder, run_id) as rows:
         before = _row(rows, row)
@@ -197,7 +202,7 @@ def _guarded(path):
     try:
         yield
     except OSError as error:
-        raise KupError(
+        raise Inaccessible(
             f"The report {path} cannot be read or written: {error}; set kup_report_dir to a directory of yours."
         ) from error
 

@@ -22,6 +22,7 @@ from tests.rollout.nodes import Rollout
 
 GIVEN = {"kup_kernel": "7.2", "kup_units": ["memcached.service"]}
 GATE_FAILS = {"kup_gate judge": {"answer": {"failed": True, "msg": "<i>Port 11211</i> does not answer."}}}
+LOCAL = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
 # Ends ansible-playbook as an out-of-memory kill would: the first of the program's processes, seen from one of its tasks.
 KILL = """
 import os, pathlib, signal
@@ -138,10 +139,22 @@ def killing(folder):
     task = {
         "ansible.builtin.command": {"argv": [sys.executable, str(folder / "kill.py")]},
         "delegate_to": "localhost",
-        "vars": {"ansible_connection": "local", "ansible_python_interpreter": sys.executable},
+        "vars": LOCAL,
     }
     (folder / "hook.yml").write_text(json.dumps([task]))
     return {"after_switch": str(folder / "hook.yml")}
+
+
+def fill(folder):
+    """How a rollout ends whose report cannot be written during the switch of its node."""
+    rows = f"{folder}/report/rows"
+    hooks = {}
+    # Where no node has a row yet, a file takes the place of their directory.
+    for event, program in (("before_switch", "touch"), ("after_switch", "rm")):
+        task = {"ansible.builtin.command": {"argv": [program, rows]}, "delegate_to": "localhost", "vars": LOCAL}
+        (folder / f"{event}.yml").write_text(json.dumps([task]))
+        hooks[event] = str(folder / f"{event}.yml")
+    return Rollout(folder, {"node1": {}}).run(**GIVEN, kup_hooks=hooks)
 
 
 def kill(folder):
@@ -166,7 +179,7 @@ def ask(folder):
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     # The longest first.
-    return atonce.each(lambda run: run(tmp_path_factory.mktemp(run.__name__)), (kill, end, ask))
+    return atonce.each(lambda run: run(tmp_path_factory.mktemp(run.__name__)), (kill, end, fill, ask))
 
 
 @pytest.fixture(scope="module")
@@ -177,6 +190,12 @@ def ended(runs):
 @pytest.fixture(scope="module")
 def killed(runs):
     return runs[kill]
+
+
+def test_a_row_that_cannot_be_written_takes_no_node_out_of_its_update(runs):
+    done = runs[fill]
+    assert (done.code, done.results) == (0, {"node1": "committed"})
+    assert "cannot be read or written: [Errno 20] Not a directory" in done.said
 
 
 def test_what_a_kill_leaves_is_known(killed):
