@@ -25,17 +25,19 @@ def is_program(path):
         return False
 
 
-def run(argv, *, timeout=60, stdin=None, check=True, more=()):
+def run(argv, *, timeout=60, stdin=None, check=True, more=(), name=""):
     """Run ``argv`` (a list, never a shell line) with ``LANG=C``.
 
     :param timeout: seconds.
     :param stdin: text for the standard input.
     :param check: raise on a non-zero exit code.
     :param more: variables of its environment, beside ours: pairs.
+    :param name: what messages say instead of ``argv``, which may hold secrets.
     :returns: ``subprocess.CompletedProcess`` with text output.
     :raises KupError: the tool is missing, failed (with ``check``) or took too long.
     """
     environment = {**os.environ, "LANG": "C", "LC_ALL": "C", **dict(more)}
+    shown = name or f"'{' '.join(argv)}'"
     try:
         done = subprocess.run(  # pylint: disable=ansible-bad-function
             argv,
@@ -48,10 +50,12 @@ def run(argv, *, timeout=60, stdin=None, check=True, more=()):
             check=False,
         )
     except FileNotFoundError as error:
-        raise KupError(f"{argv[0]} is not installed on this node; install the package that brings it.") from error
+        raise KupError(
+            f"{name or argv[0]} is not installed on this node; install the package that brings it."
+        ) from error
     except subprocess.TimeoutExpired as error:
-        raise KupError(f"'{' '.join(argv)}' did not end within {timeout} s.") from error
+        raise KupError(f"{shown} did not end within {timeout} s.") from error
     if check and done.returncode != 0:
         said = (done.stderr or done.stdout).strip().splitlines()
-        raise KupError(f"'{' '.join(argv)}' ended with {done.returncode}: {said[-1] if said else 'no message'}")
+        raise KupError(f"{shown} ended with {done.returncode}: {said[-1] if said else 'no message'}")
     return done

@@ -16,6 +16,8 @@ description:
     that the numbers have not dropped. Fails with everything that is wrong.
   - Some time after the commit (O(state=soak)), checks the same, and that neither the node nor a unit has started anew since.
   - All checks are made on the node itself.
+  - What it is given may hold secrets. It is neither in the result nor in the node's log, and a failure shows no argument of a command, no user
+    and query of an URI, and nothing that was sent. What an application answers is shown, a part of it.
 options:
   state:
     description: Whether to keep the numbers for later, to judge, or to judge once more after the commit.
@@ -67,7 +69,7 @@ options:
     default: []
     suboptions:
       url:
-        description: The URI, with V(http) or V(https).
+        description: The URI, with V(http) or V(https), without a user.
         type: str
         required: true
       status:

@@ -77,6 +77,8 @@ ROLLOUT = (
 )
 #: Their values are in no sentence.
 SECRET = ("kup_notify",)
+#: Their values are in no output: a command or an URI may have a password.
+HIDDEN = {"kup_gate_commands", "kup_gate_uris", "kup_gate_numbers"}
 #: What an element of kup_units may say of a service.
 _UNIT_KEYS = ("name", "on_failure", "lease_s")
 _MOST = 10  # sentences in one message
@@ -227,7 +229,8 @@ def shared(meant):
     """What hosts have in common said once.
 
     :param meant: dict host → dict name → value.
-    :returns: dict ``meant``: name → value of all hosts, ``host_meant``: host → dict of its own.
+    :returns: dict ``meant``: name → value of all hosts, ``host_meant``: host → dict of its own; and Ansible's word for a result that is not
+        shown, where one of `HIDDEN` is in it.
     """
     hosts = list(meant.values())
     common = {
@@ -238,7 +241,9 @@ def shared(meant):
     own = {
         host: {name: value for name, value in values.items() if name not in common} for host, values in meant.items()
     }
-    return {"meant": common, "host_meant": {host: values for host, values in own.items() if values}}
+    result = {"meant": common, "host_meant": {host: values for host, values in own.items() if values}}
+    is_hidden = any(HIDDEN.intersection(host) for host in hosts)
+    return {**result, "_ansible_no_log": True} if is_hidden else result
 
 
 def _hosts(hosts):

@@ -90,7 +90,8 @@ def _list(name, value, option):
     elif isinstance(value, int) and not isinstance(value, bool):
         value = [value]
     if not isinstance(value, list):
-        raise KupError(f"{name} is {shown(value)}, expected a list.")
+        # Checks may hold what is secret, such as a header with a token.
+        raise KupError(f"{name} is {'no list' if kind == 'dict' else shown(value)}, expected a list.")
     return [_element(name, element, kind) for element in value]
 
 
@@ -102,7 +103,6 @@ def _from_text(name, text, kind):
         except ValueError as error:
             raise KupError(f"{name} is a text that begins as a list and is none in JSON: {error}.") from error
     if kind == "dict":
-        # Checks may hold what is secret, such as a header with a token.
         raise KupError(f"{name} is a text, expected a list of dictionaries.")
     return [part.strip() for part in re.split(r"[\n,]", text) if part.strip()]
 

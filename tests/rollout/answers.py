@@ -15,6 +15,7 @@ from pathlib import Path
 
 NEW, OLD = "7.2.12-amd64", "6.12.1-amd64"
 _PATIENCE = 120  # seconds
+_LOGGED = 2000  # characters of a module's arguments
 _FQN = re.compile(rb"^module_fqn='[\w.]*\.(\w+)',$", re.MULTILINE)
 _PARAMS = re.compile(rb"^params=(.*),$", re.MULTILINE)
 # Module and operation → phase of the update that the node is in afterwards, and its kernel where it changes.
@@ -61,6 +62,12 @@ class Node:
     def leave(self):
         """Answer nothing any more."""
         self._path.write_text(json.dumps({**self.state, "gone": True}))
+
+    def note(self, module, arguments):
+        """What a module of Ansible writes into the node's log."""
+        if not arguments.pop("_ansible_no_log"):
+            with (self._directory / f"{self._name}.syslog").open("a") as log:
+                log.write(f"{module} {str(arguments)[:_LOGGED]}\n")
 
     def keep(self, arguments):
         """What the module kup_textfile would write."""
@@ -177,7 +184,10 @@ def answer(name, command, sent):
     module = _FQN.search(sent)[1].decode()
     arguments = json.loads(ast.literal_eval(_PARAMS.search(sent)[1].decode()))["ANSIBLE_MODULE_ARGS"]
     operation = arguments.get("op") or arguments.get("state") or ""
-    return json.dumps(_run(node, module, operation, arguments)).encode()
+    # As every module of Ansible tells what it was given.
+    node.note(module, arguments)
+    invocation = {"module_args": {key: value for key, value in arguments.items() if not key.startswith("_ansible_")}}
+    return json.dumps({"invocation": invocation, **_run(node, module, operation, arguments)}).encode()
 
 
 def _run(node, module, operation, arguments):

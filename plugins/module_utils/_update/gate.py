@@ -2,7 +2,11 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""The health gate: are the applications as good as before, by their states, answers and own numbers?"""
+"""The health gate: are the applications as good as before, by their states, answers and own numbers?
+
+What it asks may hold secrets, and what it says goes far: to the record, reports and webhooks. So it shows no argument of a command, no user
+and query of an URI, and nothing that it has sent.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +28,13 @@ from .._system.units import Unit
 from . import fingerprint, record, timeline
 
 _ANSWER_LIMIT = 1 << 20
+_SAID = 200  # characters of an answer in a message
+
+# What may be shown of these: a program's name, and an URI without user and query.
+_SHOWN_PROGRAM = re.compile(r"[\w./+-]{1,100}")
+_SHOWN_URI = re.compile(
+    r"(https?://)(?:[^/?#]*@)?((?:\[[\w:.%-]*\]|[^:/?#@\s]+)(?::\d+)?(?:/[^?#@\s]*)?)(?:[?#]|\Z)", re.IGNORECASE
+)
 
 
 def judge(units, ports, commands, uris, numbers):
@@ -38,8 +49,8 @@ def judge(units, ports, commands, uris, numbers):
     """
     failures = [text for name in units for text in _unit(name)]
     failures += [text for port in ports for text in _port(port)]
-    failures += [text for command in commands for text in _command(command)]
-    failures += [text for uri in uris for text in _uri(uri)]
+    failures += [text for number, command in enumerate(commands, 1) for text in _command(number, command)]
+    failures += [text for number, uri in enumerate(uris, 1) for text in _uri(number, uri)]
     more, compared = _numbers(numbers)
     return failures + more, compared
 
@@ -167,23 +178,30 @@ def _port(port):
     return []
 
 
-def _command(command):
+def _command(number, command):
+    argv = command["argv"]
+    text = f"Command {number} of kup_gate_commands"
+    if argv and _SHOWN_PROGRAM.fullmatch(argv[0]):
+        text += f" ({argv[0]})"
     try:
-        done = run(command["argv"], timeout=int(command.get("timeout") or 60), check=False)
+        done = run(argv, timeout=int(command.get("timeout") or 60), check=False, name=text)
     except KupError as error:
         return [str(error)]
+    except OSError as error:
+        return [f"{text} cannot be started: {error.strerror}."]
     expected = int(command.get("rc") or 0)
-    text = f"'{' '.join(command['argv'])}'"
     if done.returncode != expected:
-        said = (done.stderr or done.stdout).strip()[:200] or "it said nothing"
+        said = (done.stderr or done.stdout).strip()[:_SAID] or "it said nothing"
         return [f"{text} ended with {done.returncode}, expected {expected}: {said}"]
     if command.get("stdout") and not re.search(command["stdout"], done.stdout):
-        return [f"{text} printed {done.stdout.strip()[:200]!r}, expected a match of {command['stdout']!r}."]
+        return [f"{text} printed {done.stdout.strip()[:_SAID]!r}, expected a match of {command['stdout']!r}."]
     return []
 
 
-def _uri(uri):
+def _uri(number, uri):
     expected, started = int(uri.get("status") or 200), time.monotonic()
+    found = _SHOWN_URI.match(uri["url"])
+    text = "".join(found.groups()) if found else f"URI {number} of kup_gate_uris"
     try:
         # Without a proxy: the node asks its own applications.
         with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(uri["url"], timeout=10) as answer:
@@ -191,9 +209,19 @@ def _uri(uri):
     except urllib.error.HTTPError as error:
         status, content = error.code, error.read(_ANSWER_LIMIT).decode(errors="replace")
     except (OSError, ValueError, http.client.HTTPException) as error:
-        return [f"{uri['url']} does not answer after {time.monotonic() - started:.1f} s: {error}."]
+        return [f"{text} does not answer after {time.monotonic() - started:.1f} s: {_cause(error)}."]
     if status != expected:
-        return [f"{uri['url']} answered with status {status}, expected {expected}."]
+        return [f"{text} answered with status {status}, expected {expected}."]
     if uri.get("content") and not re.search(uri["content"], content):
-        return [f"{uri['url']} answered {content[:100]!r}, expected a match of {uri['content']!r}."]
+        return [f"{text} answered {content[:100]!r}, expected a match of {uri['content']!r}."]
     return []
+
+
+def _cause(error):
+    """Why nothing came from an URI. Of an URI that is none, Python's own words would repeat it."""
+    cause = error.reason if isinstance(error, urllib.error.URLError) else error
+    if isinstance(cause, OSError):
+        return cause.strerror or str(cause)[:_SAID]  # without the name of a file
+    if isinstance(cause, http.client.HTTPException) and not isinstance(cause, http.client.InvalidURL):
+        return f"it sent no answer in HTTP ({type(cause).__name__})"
+    return "that is no URI of a server, expected http://HOST:PORT/PATH or https, without a user"

@@ -364,6 +364,12 @@ def test_what_hosts_have_in_common_is_said_once():
     assert _plan.shared(meant) == {"meant": {"x": 1}, "host_meant": {"a": {"y": 2}, "b": {"y": 3}}}
 
 
+@pytest.mark.parametrize("name", ["kup_gate_commands", "kup_gate_uris", "kup_gate_numbers"])
+def test_what_may_hold_a_secret_is_in_no_output(name):
+    found = _plan.shared({"a": {"x": 1}, "b": {"x": 1, name: [{}]}})
+    assert found == {"meant": {"x": 1}, "host_meant": {"b": {name: [{}]}}, "_ansible_no_log": True}
+
+
 @pytest.mark.parametrize(
     "values",
     [{"kup_lock_ttl": 1200}, {"kup_lock_ttl": "7200", "kup_commit_timeout": 6600}, {"kup_switch_timeout": 6600}],

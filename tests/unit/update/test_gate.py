@@ -11,6 +11,8 @@ import pytest
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._update import gate, record
 
+SECRET = "hunter2"
+
 
 @contextlib.contextmanager
 def serving(handler):
@@ -108,17 +110,38 @@ def test_a_number_that_was_not_remembered_is_only_told(remembered):
     ("command", "failure"),
     [
         ({"argv": ["true"]}, None),
-        ({"argv": ["false"]}, "ended with 1, expected 0"),
+        (
+            {"argv": ["false", "hunter2"]},
+            "Command 1 of kup_gate_commands (false) ended with 1, expected 0: it said nothing",
+        ),
         ({"argv": ["false"], "rc": 1}, None),
         ({"argv": ["echo", "ready now"], "stdout": "^ready"}, None),
-        ({"argv": ["echo", "not yet"], "stdout": "^ready"}, "printed 'not yet', expected a match of '^ready'"),
-        ({"argv": ["/no/such/command"]}, "is not installed"),
-        ({"argv": ["sleep", "5"], "timeout": 1}, "did not end within 1 s"),
+        ({"argv": ["echo", "not yet"], "stdout": "^ready"}, "(echo) printed 'not yet', expected a match of '^ready'"),
+        (
+            {"argv": ["/no/such/command", "hunter2"]},
+            "Command 1 of kup_gate_commands (/no/such/command) is not installed",
+        ),
+        ({"argv": ["no such command --password hunter2"]}, "Command 1 of kup_gate_commands is not installed"),
+        ({"argv": ["hunter2 " * 40]}, "Command 1 of kup_gate_commands cannot be started: File name too long."),
+        (
+            {"argv": ["/etc/passwd"]},
+            "Command 1 of kup_gate_commands (/etc/passwd) cannot be started: Permission denied.",
+        ),
+        (
+            {"argv": ["sh", "-c", "sleep 5; hunter2"], "timeout": 1},
+            "Command 1 of kup_gate_commands (sh) did not end within 1 s.",
+        ),
     ],
 )
 def test_commands(command, failure):
     failures, _numbers = gate.judge([], [], [command], [], [])
     assert failures == [] if failure is None else failure in failures[0]
+    assert SECRET not in str(failures)
+
+
+def test_each_command_is_found_again_by_its_number():
+    failures, _numbers = gate.judge([], [], [{"argv": ["true"]}, {"argv": ["false"]}], [], [])
+    assert failures[0].startswith("Command 2 of kup_gate_commands (false) ")
 
 
 class Web(http.server.BaseHTTPRequestHandler):
@@ -150,10 +173,63 @@ def test_uris(path, expected, failure):
     assert failures == [] if failure is None else failure in failures[0]
 
 
-@pytest.mark.parametrize("url", ["no URL", "magic://127.0.0.1/", "http://127.0.0.1:x/"])
-def test_what_is_no_uri(url):
-    failures, _numbers = gate.judge([], [], [], [{"url": url}], [])
-    assert failures[0].startswith(f"{url} does not answer")
+@pytest.mark.parametrize(
+    "url",
+    [
+        "no URL",
+        "magic://127.0.0.1/",
+        "hunter2@127.0.0.1/",
+        "http://127.0.0.1:x/",
+        "http://me:hunter2@127.0.0.1/",
+        "http://me:hunter2/@127.0.0.1/",
+        "http://me:hunter2?@127.0.0.1/",
+        "http://127.0.0.1/a b?hunter2",
+        "http://127.0.0.1\t/?hunter2",
+        "file:///no/such/file?hunter2",
+        "ftp:///hunter2",
+        "http:///hunter2",
+        "http://[::1/?hunter2",
+    ],
+)
+def test_what_is_no_uri_is_told_by_its_number(url):
+    failures, _numbers = gate.judge([], [], [], [{"url": "http://127.0.0.1:9/"}, {"url": url}], [])
+    shown = failures[1].partition(" does not answer after ")[0]
+    assert shown in ("URI 2 of kup_gate_uris", "http://127.0.0.1/")
+    assert SECRET not in failures[1]
+
+
+@pytest.mark.parametrize(
+    ("user", "more", "shown"),
+    [("", "/health?token=hunter2", "/health"), ("", "?hunter2", ""), ("", "/a#hunter2", "/a"), ("me:hunter2@", "", "")],
+)
+def test_neither_the_user_nor_the_query_of_an_uri_is_told(user, more, shown):
+    with serving(Web) as port:
+        pass
+    failures, _numbers = gate.judge([], [], [], [{"url": f"http://{user}127.0.0.1:{port}{more}"}], [])
+    assert failures[0].startswith(f"http://127.0.0.1:{port}{shown} does not answer after ")
+    assert SECRET not in failures[0]
+
+
+@pytest.mark.parametrize("more", [{"status": 204}, {"content": "broken"}])
+def test_an_answer_that_is_not_as_expected_names_no_query(more):
+    with serving(Web) as port:
+        failures, _numbers = gate.judge([], [], [], [{"url": f"http://127.0.0.1:{port}/other?hunter2", **more}], [])
+    assert failures[0].startswith(f"http://127.0.0.1:{port}/other answered ")
+    assert SECRET not in failures[0]
+
+
+def test_a_server_of_something_else_has_a_cause():
+    with serving(answering("SSH-2.0-hello\r\n", stay=False)) as port:
+        failures, _numbers = gate.judge([], [], [], [{"url": f"http://127.0.0.1:{port}/"}], [])
+    assert failures[0].endswith(" s: it sent no answer in HTTP (BadStatusLine).")
+
+
+def test_nothing_that_was_sent_to_ask_for_a_number_is_told():
+    with serving(answering("ERROR\r\n", stay=False)) as port:
+        asked = [number(port, send="AUTH hunter2\r\n"), number(port, send="AUTH hunter2\r\n", pattern="(")]
+        failures, _numbers = gate.judge([], [], [], [], asked)
+    assert len(failures) == 2
+    assert SECRET not in str(failures)
 
 
 @pytest.mark.parametrize("port", ["memcache", "127.0.0.1:99999"])

@@ -50,7 +50,9 @@ def test_it_goes_back_when_a_check_fails_three_times_in_a_row(went_back):
     assert not went_back
     look(1)
     assert len(went_back) == 1
-    assert went_back[0].startswith("its own checks failed 3 times in a row: 'false' ended with 1")
+    assert went_back[0].startswith(
+        "its own checks failed 3 times in a row: Command 1 of kup_gate_commands (false) ended with 1"
+    )
 
 
 def test_a_check_that_recovers_starts_the_count_anew(went_back, tmp_path):
