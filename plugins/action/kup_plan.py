@@ -12,9 +12,10 @@ from pathlib import Path
 
 from ansible import context
 from ansible.template import trust_as_template
+from ansible.utils.display import Display
 
 from ansible_collections.kup.fleet.plugins.modules.kup_plan import DOCUMENTATION
-from ansible_collections.kup.fleet.plugins.plugin_utils import _awx, _drain, _given, _maintenance, _plan
+from ansible_collections.kup.fleet.plugins.plugin_utils import _awx, _drain, _given, _lock_place, _maintenance, _plan
 from ansible_collections.kup.fleet.plugins.plugin_utils._controller import ControllerAction
 
 _COLLECTION = Path(__file__).parents[2]
@@ -59,6 +60,9 @@ class ActionModule(ControllerAction):
         _plan.check_hosts(hosts, connections)
         variables.check()
         _maintenance.check_cutoff(variables.of_rollout("kup_window"), variables.of_rollout("kup_window_cutoff"))
+        passing = _lock_place.report_objection(variables.of_rollout("kup_report_dir"))
+        if passing:
+            Display().warning(passing)
         now = time.time()
         return {
             "changed": False,

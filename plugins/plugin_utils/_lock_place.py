@@ -2,7 +2,7 @@
 # BSD 2-Clause licence (see LICENSES/BSD-2-Clause.txt or https://opensource.org/licenses/BSD-2-Clause)
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""Who takes the lock of a rollout, and where: in a directory that goes away with the run, it would lock nothing."""
+"""Who takes the lock of a rollout, and where: in a directory that goes away with the run, it would lock nothing. A report there is lost, too."""
 
 from __future__ import annotations
 
@@ -34,12 +34,28 @@ def check(place, root="/"):
         raise KupError(
             f"kup_lock is {place!r}, expected the absolute path of a directory that exists on the controller; make it for its user alone."
         )
-    real = os.path.realpath(place)
-    if Path(_OF_A_JOB) in (Path(real), *Path(real).parents) or _goes_with_container(real, Path(root)):
+    if _passes(place, root):
         raise KupError(
             f"kup_lock is {place!r}, which belongs to this container or job and goes away with it; "
             "expected a directory that all runs share, such as a volume that is mounted from the host."
         )
+
+
+def report_objection(place, root="/"):
+    """Why a report in the directory ``place``, which need not exist, does not outlive the run: a sentence, or empty."""
+    if not _passes(place, root):
+        return ""
+    return (
+        f"kup_report_dir is {place!r}, which belongs to this container or job, so that the report goes away with it; "
+        "mount a volume and name a directory on it to keep the report."
+    )
+
+
+def _passes(place, root):
+    """Whether a directory, or the nearest one above it that there is, goes away with the job or its container."""
+    real = Path(os.path.realpath(place))
+    there = next(path for path in (real, *real.parents) if os.path.exists(path))
+    return Path(_OF_A_JOB) in (real, *real.parents) or _goes_with_container(there, Path(root))
 
 
 def _goes_with_container(place, root):

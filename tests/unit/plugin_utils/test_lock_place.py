@@ -73,6 +73,21 @@ def test_what_belongs_to_a_job_is_refused_also_behind_a_link(root, monkeypatch):
     check(root)
 
 
+def test_a_report_that_goes_away_is_said_to(root, monkeypatch):
+    place = str(root.parent / "job/project/kup-report")
+    assert _lock_place.report_objection(place, root) == ""
+    monkeypatch.setattr(_lock_place, "_OF_A_JOB", str(root.parent / "job"))
+    said = _lock_place.report_objection(place, root)
+    assert (
+        said.startswith(f"kup_report_dir is {place!r}, which belongs to this container or job")
+        and "mount a volume" in said
+    )
+    assert _lock_place.report_objection(str(root.parent / "srv/kup-report"), root) == ""
+    (root / ".dockerenv").touch()
+    assert _lock_place.report_objection(str(root.parent / "srv/kup-report"), root)
+    assert _lock_place.report_objection("/proc/kup-report", root) == ""
+
+
 def test_the_owner_has_the_job_of_awx(monkeypatch):
     monkeypatch.setenv("JOB_ID", "7")
     monkeypatch.delenv("AWX_HOST", raising=False)

@@ -21,7 +21,12 @@ from tests.rollout.nodes import Rollout
 HOUR = 3600
 
 # Case → age of another run's lock in seconds, and words of the command line.
-CASES = {"held": (60, []), "looked_at": (60, ["--check"]), "expired": (3 * HOUR, []), "taken_over": (None, [])}
+CASES = {
+    "held": (60, ["-e", "kup_report_dir=/runner/project/kup-report"]),
+    "looked_at": (60, ["--check"]),
+    "expired": (3 * HOUR, []),
+    "taken_over": (None, []),
+}
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +80,13 @@ def another(folder, place):
 def holder(place):
     found = _lock.look(str(place), time.time())
     return found and found.run_id
+
+
+def test_a_report_in_the_directory_of_a_job_has_a_warning(runs):
+    done, _place = runs["held"]
+    assert (
+        done.said.count("kup_report_dir is '/runner/project/kup-report', which belongs to this container or job") == 1
+    )
 
 
 def test_a_rollout_is_refused_while_another_has_the_lock(runs):
