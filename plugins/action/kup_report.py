@@ -14,6 +14,7 @@ from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._metrics import textfile
 from ansible_collections.kup.fleet.plugins.modules.kup_report import DOCUMENTATION
 from ansible_collections.kup.fleet.plugins.plugin_utils import (
+    _awx,
     _lock,
     _report,
     _report_files,
@@ -37,23 +38,23 @@ class ActionModule(ControllerAction):
         if row and (rollout or is_end or arguments["show"]):
             raise KupError("row was given with options of the whole rollout, expected either; make two tasks of it.")
         if row:
-            return self._note(arguments, row)
-        return self._merge(arguments, rollout, is_end)
+            return self._note(arguments, row, _awx.user(task_vars))
+        return self._merge(arguments, rollout, is_end, _awx.user(task_vars))
 
-    def _note(self, arguments, row):
+    def _note(self, arguments, row, user):
         """The result of a call for one node: it has this node's row only, whatever the number of nodes."""
         if not arguments["run_id"]:
             raise KupError("run_id is missing, expected that of the rollout which the row belongs to.")
         path = _report_files.path_of(arguments["directory"], arguments["run_id"])
         if not self._task.check_mode:
-            row = _written(arguments["directory"], arguments["run_id"], row)
+            row = _written(arguments["directory"], arguments["run_id"], row, user)
             if arguments["textfile"]:
                 self._measure(arguments, is_row=True)
             if arguments["lock"]:
                 _renew(arguments["lock"], arguments["run_id"])
         return {"changed": not self._task.check_mode, "path": path, "row": row}
 
-    def _merge(self, arguments, rollout, is_end):
+    def _merge(self, arguments, rollout, is_end, user):
         directory, shows = arguments["directory"], arguments["show"]
         run_id = arguments["run_id"] or _report_files.newest(directory)
         path = _report_files.path_of(directory, run_id)
@@ -61,7 +62,7 @@ class ActionModule(ControllerAction):
             report = _report_files.read(directory, run_id)
             return {"changed": False, "path": path, "rollout": report["rollout"], **_shown(report, shows)}
         finished = time.time() if is_end else None
-        report = _report_files.update(directory, run_id, rollout, finished, arguments["killed"])
+        report = _report_files.update(directory, run_id, rollout, finished, arguments["killed"], user)
         if arguments["textfile"]:
             self._measure({**arguments, "run_id": run_id})
         result = {"changed": True, "path": path, "rollout": report["rollout"], **_shown(report, shows)}
@@ -86,10 +87,10 @@ class ActionModule(ControllerAction):
         return textfile.age(arguments["textfile"], time.time()) >= _rollout_metrics.pace(rows)
 
 
-def _written(directory, run_id, row):
+def _written(directory, run_id, row, user):
     """All that is known of the row's node. A row that cannot be written is said, and the update of its node goes on."""
     try:
-        return _report_files.write_row(directory, run_id, row)
+        return _report_files.write_row(directory, run_id, row, user)
     except _report_files.Inaccessible as error:
         Display().warning(str(error))
         return row

@@ -17,6 +17,18 @@ from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 _PREFIXES = ("awx", "tower")
 
 
+def user(variables):
+    """Who began a job of AWX, such as "alice, AWX job 7"; empty outside of one.
+
+    :param variables: dict name → value. AWX names nobody for a job that a schedule has begun.
+    """
+    prefix = next((each for each in _PREFIXES if variables.get(f"{each}_job_id")), None)
+    if not prefix:
+        return ""
+    name = variables.get(f"{prefix}_user_name")
+    return ", ".join(filter(None, [str(name or ""), f"AWX job {variables[f'{prefix}_job_id']}"]))
+
+
 def check(variables):
     """Refuse a slice of a job.
 

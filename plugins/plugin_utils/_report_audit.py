@@ -16,22 +16,23 @@ NAME = "audit.jsonl"
 _NOBODY = 0xFFFFFFFF  # /proc/PID/loginuid of a process that no login has started
 
 
-def line(event, run_id, node="", result="", reason=""):
+def line(event, who, run_id, node="", result="", reason=""):
     """A line of the trail.
 
     :param event: ``rollout_began``, ``node`` (its result is another now) or ``rollout_ended``.
+    :param who: the user; empty is who has logged in.
     """
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    about = {"time": now, "event": event, "run_id": run_id, "user": user()}
+    about = {"time": now, "event": event, "run_id": run_id, "user": who or user()}
     # In ASCII: no character of a reason begins a line or hides another.
     return json.dumps({**about, "node": node, "result": result, "reason": reason}) + "\n"
 
 
-def changes(run_id, before, after):
+def changes(who, run_id, before, after):
     """Lines for the nodes whose result is another in ``after`` than in ``before``, both lists of rows."""
     known = {node["name"]: node["result"] for node in before}
     return [
-        line("node", run_id, node["name"], node["result"], node.get("reason") or "")
+        line("node", who, run_id, node["name"], node["result"], node.get("reason") or "")
         for node in after
         if node["result"] != known.get(node["name"], "pending")
     ]

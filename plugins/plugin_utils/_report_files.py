@@ -87,12 +87,13 @@ def newest(directory):
     return found
 
 
-def write_row(directory, run_id, row):
+def write_row(directory, run_id, row, user=""):
     """Write down what is known of one node; returns all that is known of it.
 
     Calls for one node come one after the other.
 
     :param row: see `_report.merge`.
+    :param user: see `_report_audit.line`.
     :raises Inaccessible: it cannot be written.
     :raises KupError: the row is bad.
     """
@@ -100,7 +101,7 @@ def write_row(directory, run_id, row):
         before = _row(rows, row)
         after = _report.joined(before, row)
         rows.write(file_name(row["name"]), json.dumps(after) + "\n")
-        _report_audit.append(folder, _report_audit.changes(run_id, [before] if before else [], [after]))
+        _report_audit.append(folder, _report_audit.changes(user, run_id, [before] if before else [], [after]))
     return after
 
 
@@ -128,12 +129,13 @@ def _row(rows, row):
     return _parsed(rows, file_name(name))[0] if isinstance(name, str) else None
 
 
-def update(directory, run_id, rollout=None, finished=None, is_killed=False):
+def update(directory, run_id, rollout=None, finished=None, is_killed=False, user=""):
     """Merge what is known of all nodes, and ``rollout``, into the report; returns it. After the end the rows are removed.
 
     :param rollout: see `_report.merge`; ``started`` is given when it begins.
     :param finished: seconds since the epoch, if this is the end.
     :param is_killed: the rollout has ended without a word, with the last file that it wrote.
+    :param user: see `_report_audit.line`.
     :raises KupError: it cannot be written, or what is there is no report.
     """
     path = path_of(directory, run_id)
@@ -147,7 +149,7 @@ def update(directory, run_id, rollout=None, finished=None, is_killed=False):
         report = _ended(known, last if is_killed else finished, is_killed)
         folder.write(f"{run_id}.json", json.dumps(report, indent=2) + "\n")
         _point(folder, run_id, is_new="started" in (rollout or {}))
-        _report_audit.append(folder, _of_rollout(run_id, known, report, is_new="started" in (rollout or {})))
+        _report_audit.append(folder, _of_rollout(user, known, report, is_new="started" in (rollout or {})))
         if _report.is_closed(report):
             _remove(folder, run_id, rows)
     return report
@@ -255,13 +257,14 @@ def _ended(report, finished, is_killed):
     return _report.close(report, finished)
 
 
-def _of_rollout(run_id, known, report, is_new):
+def _of_rollout(user, known, report, is_new):
     """Lines of the audit trail for what happens in `update`."""
-    lines = [_report_audit.line("rollout_began", run_id)] if is_new else []
+    run_id = report["rollout"]["run_id"]
+    lines = [_report_audit.line("rollout_began", user, run_id)] if is_new else []
     if _report.is_closed(report) and not _report.is_closed(known):
         about = report["rollout"]
-        lines += _report_audit.changes(run_id, known["nodes"], report["nodes"])
-        lines.append(_report_audit.line("rollout_ended", run_id, "", about["result"], about.get("reason") or ""))
+        lines += _report_audit.changes(user, run_id, known["nodes"], report["nodes"])
+        lines.append(_report_audit.line("rollout_ended", user, run_id, "", about["result"], about.get("reason") or ""))
     return lines
 
 

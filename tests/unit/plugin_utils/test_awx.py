@@ -30,3 +30,22 @@ def test_a_slice_is_refused(prefix):
     names = {f"{prefix}_job_template_name": "kup fleet", f"{prefix}_workflow_job_name": "kup fleet"}
     with pytest.raises(KupError, match="^This job is a slice of the AWX job template 'kup fleet'.* set the job slices"):
         _awx.check(names)
+
+
+@pytest.mark.parametrize(
+    ("variables", "user"),
+    [
+        ({}, ""),
+        ({"awx_user_name": "alice"}, ""),
+        (
+            {"awx_user_name": "alice", "awx_job_id": 7, "tower_user_name": "alice", "tower_job_id": 7},
+            "alice, AWX job 7",
+        ),
+        ({"tower_user_name": "bob", "tower_job_id": "8"}, "bob, AWX job 8"),
+        # A schedule has begun it.
+        ({"awx_job_id": 9}, "AWX job 9"),
+        ({"awx_job_id": 9, "awx_user_name": None}, "AWX job 9"),
+    ],
+)
+def test_who_began_a_job(variables, user):
+    assert _awx.user(variables) == user

@@ -50,17 +50,27 @@ def test_it_only_grows_and_is_for_its_owner(tmp_path):
 
 
 def test_the_time_is_that_of_the_world():
-    line = json.loads(_report_audit.line("node", RUN))
+    line = json.loads(_report_audit.line("node", "", RUN))
     assert line["time"].endswith("Z")
     age = datetime.datetime.now(datetime.UTC) - datetime.datetime.fromisoformat(line["time"])
     assert abs(age.total_seconds()) < 60
 
 
 def test_a_reason_is_one_line_whatever_it_is():
-    text = _report_audit.line("node", RUN, "a\nb", "lost", "one\r\ntwo\u2028\x1b[2J")
+    text = _report_audit.line("node", "", RUN, "a\nb", "lost", "one\r\ntwo\u2028\x1b[2J")
     assert text.isascii() and text.isprintable() is False and text.count("\n") == 1
     assert text.rstrip("\n").isprintable()
     assert json.loads(text)["node"] == "a\nb"
+
+
+def test_every_line_has_the_user_who_is_known(tmp_path):
+    where = (str(tmp_path), RUN)
+    _report_files.update(*where, {"batches": [["a", "b"]], "started": 1.0}, user="alice, AWX job 7")
+    _report_files.write_row(*where, {"name": "a", "result": "committed"}, "alice, AWX job 7")
+    _report_files.update(*where, finished=3.0, user="alice, AWX job 7")
+    assert [(line["event"], line["user"]) for line in trail(tmp_path)] == [
+        (event, "alice, AWX job 7") for event in ("rollout_began", "node", "node", "rollout_ended")
+    ]
 
 
 @pytest.mark.parametrize(
