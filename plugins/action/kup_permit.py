@@ -56,12 +56,11 @@ class ActionModule(ControllerAction):
         alerts = _patience(arguments)
 
         def ask(now):
-            closed = _maintenance.objection(windows, zone, need, now)
             answer = _control.ask(arguments["control"])
             states = [
                 _of_lock(arguments["lock"], arguments["run_id"], now),
                 _permit.State(_VERDICTS[answer.word], answer.reason),
-                _permit.State("stop", closed) if closed else _permit.GO,
+                _maintenance.state(windows, zone, need, now, arguments["window_patience"]),
                 _of_soak(arguments["soak_until"], now),
             ]
             if all(state == _permit.GO for state in states):

@@ -69,6 +69,7 @@ class ActionModule(ControllerAction):
         if is_end or shows:
             result["page"] = _report_files.write_page(directory, run_id, _report_page.render(report))
             result["summary"] = _report.summary(report)
+            result["release"] = _report.release(report)
         return result
 
     def _measure(self, arguments, is_row=False):

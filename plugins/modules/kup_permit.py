@@ -13,7 +13,7 @@ description:
   - Compares the time on the controller with the maintenance windows of a rollout, and the rest of the open one with what the nodes of this
     rollout have needed so far, by the facts that its tasks leave with them.
   - Asks a file or an address whether the rollout goes on (O(control)). While it says V(pause), the task waits. It ends when the word is
-    another, or when the maintenance window has no room left for a node.
+    another, or when the maintenance window has no room left for a node, and the next one is not to be waited for (O(window_patience)).
   - Asks a Prometheus whether alerts are firing (O(alerts)).
 options:
   node:
@@ -49,6 +49,10 @@ options:
     description: Seconds that must be left where no node has committed yet.
     type: int
     default: 600
+  window_patience:
+    description: Seconds that the node waits for the next window that has room for it. If none opens within them, it may not begin.
+    type: int
+    default: 0
   control:
     description:
       - The absolute path of a file on the controller, or an address that begins with C(http://) or C(https://). Its first word is V(go),

@@ -256,6 +256,12 @@ summary:
         result: committed
         outage_s: 5.2
     left_out: 0
+release:
+  description:
+    - The release of the target that nodes of the rollout run now. Empty if none does, if they run several, and where they were taken back.
+  type: str
+  returned: with O(finish), O(killed) or O(show), not in check mode
+  sample: 7.2.12+deb13-cloud-amd64
 table:
   description:
     - The report as lines for a person.

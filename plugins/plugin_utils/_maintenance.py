@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ansible_collections.kup.fleet.plugins.module_utils import _windows
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
-from ansible_collections.kup.fleet.plugins.plugin_utils import _budget
+from ansible_collections.kup.fleet.plugins.plugin_utils import _budget, _permit
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,24 @@ def objection(windows, where, need, now):
     if closes - now < need.seconds:
         return f"the window {window.text} closes at {_windows.shown(closes, where)}, {need.source}"
     return ""
+
+
+def state(windows, where, need, now, patience):
+    """The `_permit.State` at ``now`` of a node that would wait ``patience`` seconds for a window: see `objection`."""
+    closed = objection(windows, where, need, now)
+    if not closed:
+        return _permit.GO
+    opens = _next(windows, where, now)
+    # A window that is too short for the node is not waited for.
+    if opens - now > patience or objection(windows, where, need, opens):
+        return _permit.State("stop", closed)
+    return _permit.State("wait", f"kup_window ({_texts(windows)}) opens at {_windows.shown(opens, where)}")
+
+
+def _next(windows, where, now):
+    """When a window opens after the one around ``now``, or after ``now``."""
+    found = _windows.closing(windows, now, where)
+    return _windows.opening(windows, found[0] if found else now, where)
 
 
 def outlook(texts, zone_name, now):

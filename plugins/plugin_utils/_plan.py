@@ -40,6 +40,7 @@ _NUMBERS = {
     "kup_watch_interval": 0,
     "kup_soak": 0,
     "kup_window_cutoff": 0,
+    "kup_window_patience": 0,
     "kup_alerts_patience": 0,
     "kup_judge_interval": 1,
     "kup_lock_ttl": 1,
@@ -63,6 +64,7 @@ ROLLOUT = (
     "kup_window",
     "kup_window_zone",
     "kup_window_cutoff",
+    "kup_window_patience",
     "kup_control",
     "kup_alerts",
     "kup_alerts_ignore",
@@ -70,6 +72,7 @@ ROLLOUT = (
     "kup_alerts_patience",
     "kup_lock",
     "kup_lock_ttl",
+    "kup_stopped_fails",
     "kup_report_dir",
     "kup_status_textfile",
     "kup_rollout_textfile",
@@ -129,6 +132,8 @@ class Variables:
             is_text = value is None or isinstance(value, str)
             if name not in SECRET and (name in hidden or (is_text and result != value)):
                 meant[name] = result
+        if _is_narrowed(checked):
+            meant["kup_kernel"] = checked["kup_kernel_release"]
         self._domains[host] = checked.get("kup_domain", "")
         self._extras |= _extras.of_node(checked)
         for sentence in filter(
@@ -223,6 +228,12 @@ class Variables:
                 host,
                 f"{name} is {_values.shown(value)}, and {_values.shown(first)} on {other}; expected one value for the whole rollout, as a variable of all.",
             )
+
+
+def _is_narrowed(values):
+    """Whether kup_kernel_release is one of those that kup_kernel means."""
+    selector, release = values.get("kup_kernel"), values.get("kup_kernel_release")
+    return bool(selector and release) and kernels.matches(selector, release)
 
 
 def shared(meant):
@@ -402,6 +413,7 @@ def _count(size, total):
 #: variable → what else must hold of its value
 _CHECKS = {
     "kup_kernel": check_kernel,
+    "kup_kernel_release": lambda text: kernels.check_selector(text, "kup_kernel_release") if text else None,
     "kup_units": _list_of_units,
     "kup_engine": registry.check,
     "kup_rehearse_max": _positive("kup_rehearse_max"),

@@ -157,6 +157,15 @@ _SUMMARY = ("name", "result", "reason", "kernel_before", "kernel_after", "outage
 _MOST = 500  # nodes of a summary: AWX gives it to the next job of a workflow as a variable
 
 
+def release(report):
+    """The one release of the target that nodes run; empty if there is none, or are several, or if they were taken back."""
+    updated = [
+        node.get("kernel_after") for node in report.get("nodes", []) if node["result"] in ("committed", "up_to_date")
+    ]
+    found = set(filter(None, updated))
+    return found.pop() if len(found) == 1 and report.get("rollout", {}).get("way") != "back" else ""
+
+
 def summary(report):
     """``report`` in short, for those who have no file of it, see `shortened`."""
     nodes = report.get("nodes", [])

@@ -51,13 +51,14 @@ def matches(selector, release):
     return selector in ("newest", release) or bool(re.match(rf"{re.escape(selector)}[-.+~]", release))
 
 
-def check_selector(selector):
+def check_selector(selector, name="kup_kernel"):
     """Refuse a selector that cannot mean a kernel.
 
+    :param name: of the variable that has it.
     :raises KupError: neither ``newest`` nor a version.
     """
     if not _SELECTOR.fullmatch(selector):
-        raise KupError(f"kup_kernel is {selector!r}, expected 'newest', a series such as '7.2' or a whole release.")
+        raise KupError(f"{name} is {selector!r}, expected 'newest', a series such as '7.2' or a whole release.")
 
 
 def choose(selector):

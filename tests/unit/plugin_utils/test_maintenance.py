@@ -12,7 +12,7 @@ import zoneinfo
 import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
-from ansible_collections.kup.fleet.plugins.plugin_utils import _maintenance
+from ansible_collections.kup.fleet.plugins.plugin_utils import _maintenance, _permit
 
 BERLIN = zoneinfo.ZoneInfo("Europe/Berlin")
 WINDOW = "Sat 02:00-04:00"
@@ -68,6 +68,33 @@ def test_the_slowest_node_says_how_much_must_be_left(facts, switching, cutoff, s
 def test_a_node_begins_only_if_it_will_be_finished(texts, time, objection):
     need = _maintenance.Need(320, "a node takes 320 s")
     assert _maintenance.objection(_maintenance.parse(texts), BERLIN, need, saturday(time)) == objection
+
+
+MORE = "Sat 05:00-06:00"
+
+
+@pytest.mark.parametrize(
+    ("texts", "time", "patience", "verdict", "reason"),
+    [
+        ([], "01:00", 3600, "go", ""),
+        ([WINDOW], "03:00", 3600, "go", ""),
+        ([WINDOW], "01:30", 0, "stop", "at Sat 01:30 kup_window (Sat 02:00-04:00) is not open"),
+        ([WINDOW], "01:30", 1799, "stop", "at Sat 01:30 kup_window (Sat 02:00-04:00) is not open"),
+        ([WINDOW], "01:30", 1800, "wait", "kup_window (Sat 02:00-04:00) opens at Sat 02:00"),
+        ([WINDOW], "03:58", 3600, "stop", "the window Sat 02:00-04:00 closes at Sat 04:00, a node takes 320 s"),
+        ([WINDOW, MORE], "03:58", 3719, "stop", "the window Sat 02:00-04:00 closes at Sat 04:00, a node takes 320 s"),
+        ([WINDOW, MORE], "03:58", 3720, "wait", "kup_window (Sat 02:00-04:00; Sat 05:00-06:00) opens at Sat 05:00"),
+        # It opens within another that is open, and closes too soon as well.
+        ([WINDOW, "Sat 03:59-04:01"], "03:58", 3600, "stop", "the window Sat 03:59-04:01 closes at Sat 04:01, a node takes 320 s"),
+        # There is no room for the node.
+        (["Sat 02:00-02:05"], "01:30", 3600, "stop", "at Sat 01:30 kup_window (Sat 02:00-02:05) is not open"),
+        (["00:00-24:00"], "23:59", 3600, "go", ""),
+    ],
+)  # fmt: skip
+def test_a_node_waits_for_a_window_that_opens_soon_and_has_room_for_it(texts, time, patience, verdict, reason):
+    need = _maintenance.Need(320, "a node takes 320 s")
+    found = _maintenance.state(_maintenance.parse(texts), BERLIN, need, saturday(time), patience)
+    assert found == _permit.State(verdict, reason)
 
 
 @pytest.mark.parametrize(

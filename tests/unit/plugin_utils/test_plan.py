@@ -235,7 +235,14 @@ def test_a_message_has_an_end():
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("kup_batches", ["2"]), ("kup_max_failed", 3), ("kup_max_unreachable", "5%"), ("kup_report_dir", "/x")],
+    [
+        ("kup_batches", ["2"]),
+        ("kup_max_failed", 3),
+        ("kup_max_unreachable", "5%"),
+        ("kup_report_dir", "/x"),
+        ("kup_stopped_fails", True),
+        ("kup_window_patience", 60),
+    ],
 )
 def test_what_the_rollout_decides_once_cannot_differ(name, value):
     assert f"node2: {name} is {value!r}, and" in refusal({}, {name: value})
@@ -243,6 +250,29 @@ def test_what_the_rollout_decides_once_cannot_differ(name, value):
 
 def test_hosts_may_differ_in_everything_else():
     checked({}, {"kup_units": ["b"], "kup_kernel": "6.12", "kup_engine": "criu", "kup_commit_timeout": 60})
+
+
+@pytest.mark.parametrize(
+    ("kernel", "release", "meant"),
+    [
+        ("7.2", "7.2.12-amd64", {"kup_kernel": "7.2.12-amd64"}),
+        ("newest", " 7.2.12-amd64", {"kup_kernel": "7.2.12-amd64", "kup_kernel_release": "7.2.12-amd64"}),
+        ("7.2", "", {}),
+        ("7.2", " ", {"kup_kernel_release": ""}),
+        # Hosts of a group that is to get another series.
+        ("6.12", "7.2.12-amd64", {}),
+        ("7.2.11-amd64", "7.2.12-amd64", {}),
+    ],
+)
+def test_a_release_counts_where_the_kernel_means_it(kernel, release, meant):
+    assert checked({"kup_kernel": kernel, "kup_kernel_release": release}) == [meant]
+
+
+def test_what_is_no_release_is_refused():
+    assert refusal(kup_kernel_release="the canary's").startswith(
+        'node1: kup_kernel_release is "the canary\'s", expected '
+    )
+    assert refusal(kup_window_patience=-1) == "node1: kup_window_patience is -1, expected a whole number of at least 0."
 
 
 # Failure domains.

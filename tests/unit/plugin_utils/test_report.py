@@ -112,6 +112,22 @@ def test_a_summary_has_first_what_needs_attention_and_no_more_than_there_is_to_s
     assert (len(found["nodes"]), found["left_out"]) == (500, 101)
 
 
+@pytest.mark.parametrize(
+    ("rows", "way", "release"),
+    [
+        ([("committed", "7.2"), ("up_to_date", "7.2"), ("fell_back", "6.12")], "update", "7.2"),
+        ([("committed", "7.2"), ("committed", "7.3")], "update", ""),
+        ([("untouched", "6.12"), ("lost", None)], "update", ""),
+        ([("committed", None)], "update", ""),
+        ([("up_to_date", "6.12"), ("returned", "6.12")], "back", ""),
+        ([], "update", ""),
+    ],
+)
+def test_the_release_is_the_one_that_updated_nodes_run(rows, way, release):
+    nodes = [{"name": f"n{i}", "result": result, "kernel_after": kernel} for i, (result, kernel) in enumerate(rows)]
+    assert _report.release(_report.merge({}, nodes, {"way": way})) == release
+
+
 def test_judgements_come_one_after_the_other_and_are_not_kept_without_end():
     report = _report.merge({}, rollout={"run_id": "r1", "judged": [{"name": "errors"}]})
     report = _report.merge(report, rollout={"judged": [{"name": "errors"}, {"name": "waits"}]})

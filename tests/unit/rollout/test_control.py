@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import datetime
 import http.server
 import threading
 
@@ -110,22 +111,49 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def test_a_node_waits_before_it_is_drained(tmp_path):
+@pytest.fixture
+def control():
+    """A server of the words that the test gives it, and its address."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server, f"http://127.0.0.1:{server.server_port}/rollout"
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_node_waits_before_it_is_drained(tmp_path, control):
+    server, address = control
     # The plan asks, too.
     server.words = ["go", *CANARY]
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    address = f"http://127.0.0.1:{server.server_port}/rollout"
     done = Rollout(tmp_path, {"node1": {}}).run(
         kup_kernel="7.2",
         kup_units=["memcached.service"],
         kup_control=address,
         kup_hooks={"before_switch": hook(tmp_path, "before_switch", {"node1": "echo node1 drained >>$LOG"})},
     )
-    server.shutdown()
-    server.server_close()
     assert server.words == ["go"]
     assert done.results == {"node1": "committed"}
     assert done.output.index(f"node1 waits: kup_control ({address}) says pause.") < done.output.index(
         "Hook: before_switch"
+    )
+
+
+def test_a_node_that_waits_for_its_window_can_be_stopped(tmp_path, control):
+    server, address = control
+    # The plan asks first, then the node that waits.
+    server.words = ["go", "go", "abort", "abort"]
+    opens = datetime.datetime.now() + datetime.timedelta(hours=2)
+    window = f"{opens:%H:%M}-{opens + datetime.timedelta(hours=1):%H:%M}"
+    done = Rollout(tmp_path, {"node1": {}}).run(
+        kup_kernel="7.2",
+        kup_units=["memcached.service"],
+        kup_control=address,
+        kup_window=[window],
+        kup_window_patience=3 * 3600,
+    )
+    waits = f"kup_window ({window}) opens at {opens:%a %H:%M}"
+    assert f"node1 waits: {waits}." in done.said
+    assert done.results == {"node1": "untouched"}
+    assert (
+        done.report["rollout"]["reason"] == f"kup_control ({address}) says abort; the node had waited, because {waits}"
     )

@@ -30,6 +30,9 @@ CASES = {
     "first_too_late": ([{}, {}], [], {"kup_window": window(-1, 1), "kup_switch_timeout": 7200}),
     "cutoff": ([{}], [], {"kup_window": [window(-3, 1)], "kup_window_cutoff": 7200}),
     "second_too_late": ([{}, {}, {}], [], {"kup_window": [window(-1, 1)], "slow": True}),
+    "impatient": ([{}], [], {"kup_window": [window(2, 3)], "kup_window_patience": 60}),
+    "failing": ([{}], [], {"kup_window": [window(2, 3)], "kup_stopped_fails": "yes"}),
+    "failing_not": ([{}], [], {"kup_stopped_fails": True}),
     "checked": ([{}], ["--check"], {"kup_window": [window(2, 3)]}),
 }
 
@@ -73,6 +76,23 @@ def test_outside_the_window_nothing_is_switched_and_what_was_begun_is_finished(r
 def test_a_stop_by_the_window_is_no_failure(runs):
     done = runs["outside"]
     assert (done.code, about(done)["result"], about(done)["failed"]) == (0, "stopped", [])
+
+
+def test_a_window_that_opens_too_late_is_not_waited_for(runs):
+    assert runs["impatient"].results == {"node1": "untouched"}
+    assert about(runs["impatient"])["reason"].endswith(" is not open")
+
+
+def test_a_stop_is_a_failure_where_it_is_to_be_one_after_all_else_is_done(runs):
+    done = runs["failing"]
+    assert (done.code, about(done)["result"], done.results) == (2, "stopped", {"node1": "untouched"})
+    sentence = f"The rollout stopped: {about(done)['reason']} (kup_stopped_fails)."
+    assert (
+        done.said.index("The report is ")
+        < done.said.index("Leave the outcome with the job")
+        < done.said.index(sentence)
+    )
+    assert runs["failing_not"].code == 0
 
 
 def test_the_first_node_needs_the_time_that_a_switch_may_take(runs):
