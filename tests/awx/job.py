@@ -70,6 +70,7 @@ def _about(template, number):
     known = {
         "job_id": number,
         "job_launch_type": "workflow",
+        "user_name": "alice",
         "job_template_name": f"kup {template['name']}",
         "workflow_job_name": "kup rollout",
     }

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 
 import pytest
@@ -43,7 +44,18 @@ def jobs(tmp_path_factory):
     after = json.loads((folder / "nodes/node2.json").read_text()), (folder / "nodes/log").read_text()
     # A workflow gives its next job what the one before has left, and the answers of its own survey.
     fleet = job(3, "fleet", {**canary, **first.artifacts}, limit="node1,node2")
-    return {"plan": plan, "canary": first, "fleet": fleet, "after canary": after}
+    stopped = job(4, "canary", {**ANSWERS, "canary_hosts": "node3", "kup_window": closed()})
+    return {"plan": plan, "canary": first, "fleet": fleet, "stopped": stopped, "after canary": after}
+
+
+def closed():
+    """A window that is not open, in UTC."""
+    opens = datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=2)
+    return f"{opens:%H:%M}-{opens + datetime.timedelta(hours=1):%H:%M}"
+
+
+def report(job):
+    return json.loads((job.folder / "kup-report/report.json").read_text())
 
 
 def test_the_plan_is_kept_with_its_job(jobs):
@@ -84,3 +96,21 @@ def test_the_report_is_kept_with_the_job(jobs):
     row = next(row for row in report["nodes"] if row["name"] == "node1")
     assert (row["kernel_before"], row["kernel_after"], row["outage_s"]) == (OLD, NEW, 1.5)
     assert report["left_out"] == 0
+
+
+def test_the_fleet_gets_the_release_of_the_canary(jobs):
+    assert jobs["canary"].artifacts["kernel_rollout"]["release"] == NEW
+    assert report(jobs["canary"])["rollout"]["kernel"] == "7.2"
+    assert report(jobs["fleet"])["rollout"]["kernel"] == NEW
+
+
+def test_a_canary_that_has_stopped_fails_and_leaves_why(jobs):
+    stopped = jobs["stopped"]
+    left = stopped.artifacts["kernel_rollout"]
+    assert (stopped.done.rc, left["result"], left["release"]) == (2, "stopped", "")
+    assert f"The rollout stopped: {left['reason']} (kup_stopped_fails)." in stopped.said
+
+
+def test_the_audit_trail_names_who_launched_the_job(jobs):
+    lines = (jobs["canary"].folder / "kup-report/audit.jsonl").read_text().splitlines()
+    assert {json.loads(line)["user"] for line in lines} == {"alice, AWX job 2"}

@@ -133,6 +133,15 @@ def test_the_canary_takes_its_hosts_from_its_survey(done):
     assert "kup_hosts" not in json.loads(template(awx, "fleet")["extra_vars"])
 
 
+def test_the_canary_has_to_have_its_turn_and_the_fleet_gets_its_release(done):
+    awx, _first, _second = done
+    variables = {name: json.loads(template(awx, name)["extra_vars"]) for name in ("canary", "fleet")}
+    assert variables["canary"]["kup_stopped_fails"] is True and "kup_stopped_fails" not in variables["fleet"]
+    assert (
+        "kernel_rollout" in variables["fleet"]["kup_kernel_release"] and "kup_kernel_release" not in variables["canary"]
+    )
+
+
 def test_the_workflow_goes_from_the_canary_by_an_approval_to_the_fleet(done):
     awx, _first, _second = done
     workflow = awx.named("workflow_job_templates", "kup rollout")
@@ -154,7 +163,10 @@ def test_the_workflow_goes_from_the_canary_by_an_approval_to_the_fleet(done):
 def test_the_nightly_schedule_has_a_window_and_is_off(done):
     awx, _first, _second = done
     nightly = awx.named("schedules", "kup fleet nightly")
-    assert (nightly["extra_data"], nightly["enabled"]) == ({"kup_window": "02:00-04:30"}, False)
+    assert (nightly["extra_data"], nightly["enabled"]) == (
+        {"kup_window": "02:00-04:30", "kup_window_patience": "3600"},
+        False,
+    )
     assert awx.named("schedules", "kup status daily")["unified_job_template"] == template(awx, "status")["id"]
 
 
