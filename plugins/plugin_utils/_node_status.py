@@ -27,8 +27,11 @@ COMMAND = (
 )
 
 _HEAD = re.compile(
-    r"\A\s*boot ([0-9a-f-]{36})\nkernel (\S+)\nuptime (\d{1,12}\.\d+)\nrestored (yes|no)\nbusy (\d+)\n((?:StatusText=.*\n|\n)*)"
+    r"^boot ([0-9a-f-]{36})\nkernel (\S+)\nuptime (\d{1,12}\.\d+)\nrestored (yes|no)\nbusy (\d+)\n((?:StatusText=.*\n|\n)*)",
+    re.MULTILINE,
 )
+#: Characters before it, such as sudo's lecture or what a .bashrc prints. Ansible tolerates them before the answer of a module, too.
+_BEFORE_MAX = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -78,8 +81,8 @@ def parse(text):
     :raises KupError: the node's record is broken.
     """
     text = text.replace("\r\n", "\n")
-    head = _HEAD.match(text)
-    if not head:
+    head = _HEAD.search(text)
+    if not head or head.start() > _BEFORE_MAX:
         return None
     boot_id, kernel, uptime, restored, busy, told = head.groups()
     pending = "; ".join(line.partition("=")[2] or "pages are pending" for line in told.split("\n") if line)

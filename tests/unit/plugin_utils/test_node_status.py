@@ -64,6 +64,22 @@ def test_the_line_ends_of_a_terminal_are_no_part_of_it():
     assert (status.boot_id, status.kernel, status.state()) == (BOOT, NEW, "probation")
 
 
+LECTURE = "\nWe trust you have received the usual lecture from the local System\nAdministrator.\n\n    #1) Respect the privacy of others.\n\n"
+
+
+@pytest.mark.parametrize(
+    "before", ["\n", LECTURE, LECTURE.replace("\n", "\r\n"), "boot of node1\n", "x" * 65535 + "\n"]
+)
+def test_lines_before_the_answer_are_no_part_of_it(before):
+    status = _node_status.parse(before + answer("probation", NEW, "yes"))
+    assert (status.boot_id, status.kernel, status.state()) == (BOOT, NEW, "probation")
+
+
+@pytest.mark.parametrize("before", ["x" * 65536 + "\n", "no line's end: "])
+def test_what_is_no_line_before_the_answer_or_too_much_hides_it(before):
+    assert _node_status.parse(before + answer("probation", NEW, "yes")) is None
+
+
 @pytest.mark.parametrize("text", ["", "\n", "Connection closed", answer("probation")[:60]])
 def test_half_an_answer_is_none(text):
     assert _node_status.parse(text) is None
