@@ -115,5 +115,5 @@ def _cells(row, of_domain):
         row["engine"] if is_good else "",
         f"{-(-row['memory_bytes'] // _MIB)} MiB" if is_good else "",
         f"{row['outage_s']:.0f} s" if row["outage_s"] is not None and row["verdict"] == "update" else "",
-        " ".join(last.split()),
+        last,
     )

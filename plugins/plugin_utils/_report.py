@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError, printable
 
 #: result → what it means
 RESULTS = {
@@ -193,9 +193,14 @@ def table(report):
 
 
 def columns(rows):
-    """Lines of the ``rows``, tuples of as many texts each, one under the other."""
-    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    """Lines of the ``rows``, tuples of as many texts each, one under the other. The texts may be those of nodes."""
+    shown = [[_line(cell) for cell in row] for row in rows]
+    widths = [max(map(len, cells)) for cells in zip(*shown, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in shown]
+
+
+def _line(text):
+    return printable(" ".join(text.split()))
 
 
 def _cells(node):
@@ -209,11 +214,11 @@ def _cells(node):
         both,
         node["result"],
         "" if outage is None else f"{float(outage):.1f} s",
-        " ".join(str(node.get("reason") or "").split()),
+        str(node.get("reason") or ""),
     )
 
 
 def _summary(rollout):
     wall = f" after {rollout['wall_s']:.0f} s" if "wall_s" in rollout else ""
     reason = f"; {rollout['reason']}" if rollout.get("reason") else ""
-    return f"rollout {rollout.get('run_id', '')}: {rollout.get('result', 'running')}{wall}{reason}"
+    return _line(f"rollout {rollout.get('run_id', '')}: {rollout.get('result', 'running')}{wall}{reason}")

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-from ansible_collections.kup.fleet.plugins.module_utils._errors import printable
 from ansible_collections.kup.fleet.plugins.module_utils._metrics import exposition
 from ansible_collections.kup.fleet.plugins.module_utils._metrics import status as status_metrics
 from ansible_collections.kup.fleet.plugins.module_utils._update import record as records
@@ -83,16 +82,12 @@ def table(found):
 def _cells(row):
     status = row["status"]
     if not status:
-        return (row["name"], row["needs"], "", "", "", _line(row["reason"]))
+        return (row["name"], row["needs"], "", "", "", row["reason"])
     kernel, update = status["kernel"], status["last_update"]
     kernels = [kernel["running"], *([kernel["target"]] if kernel["needs_update"] else [])]
     phase = (update["phase"] or "never").replace("_", " ")
     more = "; ".join(filter(None, _more(status)))
-    return (row["name"], row["needs"], _line(" -> ".join(kernels)), _age(kernel["uptime_s"]), _line(phase), _line(more))
-
-
-def _line(text):
-    return printable(" ".join(text.split()))
+    return (row["name"], row["needs"], " -> ".join(kernels), _age(kernel["uptime_s"]), phase, more)
 
 
 def _more(status):

@@ -101,6 +101,16 @@ def test_table():
     ]
 
 
+def test_no_text_of_a_node_moves_the_cursor():
+    evil = "\x1b[2J\x1b]0;x\x07\nnode9  committed"
+    rows = [{"name": "node1", "result": "failed", "reason": evil, "kernel_before": evil, "kernel_after": "7.2"}]
+    lines = _report.table(_report.merge({}, rows, {"run_id": "r1", "reason": evil}))
+    assert len(lines) == 3
+    assert all(line.isprintable() for line in lines)
+    assert r"\x1b[2J" in lines[1]
+    assert r"\x1b[2J" in lines[2]
+
+
 def test_a_summary_has_first_what_needs_attention_and_no_more_than_there_is_to_say():
     rows = [{"name": f"n{number}", "result": "committed", "outage_s": 1.5, "timeline": [1]} for number in range(600)]
     report = _report.merge({}, [*rows, {"name": "bad", "result": "fell_back", "reason": "Why.", "kernel_before": None}])
