@@ -105,6 +105,7 @@ status:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._system import superuser
 from ansible_collections.kup.fleet.plugins.module_utils._update import status
 
 
@@ -114,6 +115,7 @@ def main():
         supports_check_mode=True,
     )
     try:
+        superuser.require()
         found = status.gather(module.params["kernel"])
     except (KupError, OSError) as error:
         module.fail_json(msg=str(error))

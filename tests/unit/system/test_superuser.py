@@ -30,7 +30,7 @@ def test_another_user_is_named(monkeypatch, number, name):
     )
 
 
-@pytest.mark.parametrize("name", ["kup_preflight", "kup_info", "kup_ready", "kup_drain_record"])
+@pytest.mark.parametrize("name", ["kup_preflight", "kup_info", "kup_ready", "kup_drain_record", "kup_status"])
 def test_what_looks_at_a_node_first_refuses_another_user(monkeypatch, name):
     module = importlib.import_module(f"ansible_collections.kup.fleet.plugins.modules.{name}")
 
