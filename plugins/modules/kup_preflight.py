@@ -39,6 +39,12 @@ options:
       - A service is refused if the outage is expected to take longer.
     type: dict
     default: {}
+  any_distribution:
+    description:
+      - Whether a node may have another distribution than those on which updates have been tried, which are Debian 12 and later.
+      - It has a note then, instead of one blocker and no other.
+    type: bool
+    default: false
 attributes:
   check_mode:
     details: Nothing is changed on the node.
@@ -148,7 +154,9 @@ release:
   returned: always
   sample: 7.2.12+deb13-cloud-amd64
 needs_update:
-  description: Whether the node runs another kernel, or is still on probation on this one.
+  description:
+    - Whether the node runs another kernel, or is still on probation on this one.
+    - V(true) as well where that is not known, because the node is refused for its distribution.
   type: bool
   returned: always
 missing:
@@ -288,6 +296,7 @@ def main():
             **registry.OPTIONS,
             "freeze_target": {"type": "float", "default": 0.3},
             "leases": {"type": "dict", "default": {}},
+            "any_distribution": {"type": "bool", "default": False},
             "run_id": {"type": "str", "required": True},
         },
         supports_check_mode=True,
@@ -303,6 +312,7 @@ def main():
             wanted["run_id"],
             freeze_target=wanted["freeze_target"],
             leases=wanted["leases"],
+            any_distribution=wanted["any_distribution"],
         )
     except KupError as error:
         module.fail_json(msg=str(error))

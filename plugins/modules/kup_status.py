@@ -18,6 +18,10 @@ options:
       - It means the newest release of the running kernel's flavour that is installed or in the node's package lists.
     type: str
     default: newest
+  any_distribution:
+    description: Whether a node may have another distribution than Debian 12 and later, on which updates have been tried.
+    type: bool
+    default: false
 attributes:
   check_mode:
     details: Nothing is ever changed.
@@ -49,12 +53,16 @@ status:
       description: When it was looked at, in seconds since the epoch, by the node's clock.
       type: float
       returned: always
+    distribution:
+      description: C(name), as os-release(5) has it, and C(refusal), a sentence that says why the node would be refused for it, or empty.
+      type: dict
+      returned: always
     kernel:
       description:
         - Releases - C(running), C(installed) and C(available) (the newest that is wanted, installed and in the package lists), C(target)
           (the newer of both). Empty where there is none.
-        - Also C(needs_update), whether C(target) is another than C(running) (none if there is none); C(uptime_s), seconds since the kernel
-          started; and C(built), when it was built, in seconds since the epoch, if its version says so.
+        - Also C(needs_update), whether C(target) is another than C(running) (none if there is none, or the node would be refused);
+          C(uptime_s), seconds since the kernel started; and C(built), when it was built, in seconds since the epoch, if its version says so.
       type: dict
       returned: always
     last_update:
@@ -111,12 +119,15 @@ from ansible_collections.kup.fleet.plugins.module_utils._update import status
 
 def main():
     module = AnsibleModule(
-        argument_spec={"kernel": {"type": "str", "default": "newest"}},
+        argument_spec={
+            "kernel": {"type": "str", "default": "newest"},
+            "any_distribution": {"type": "bool", "default": False},
+        },
         supports_check_mode=True,
     )
     try:
         superuser.require()
-        found = status.gather(module.params["kernel"])
+        found = status.gather(module.params["kernel"], module.params["any_distribution"])
     except (KupError, OSError) as error:
         module.fail_json(msg=str(error))
     module.exit_json(changed=False, status=found)

@@ -13,7 +13,7 @@ from ansible_collections.kup.fleet.plugins.plugin_utils import _report
 
 #: need → what it means, the most urgent first
 NEEDS = {
-    "look": "it is not known, because the node or its package lists do not say",
+    "look": "it is not known, because the node or its package lists do not say, or its distribution was never tried",
     "decision": "an update is half done, on probation, or has failed",
     "update": "it does not run the kernel that is wanted",
     "reboot": "packages ask for a reboot, or it would bring newer microcode",
@@ -47,7 +47,7 @@ def _row(node, result):
     if not status:
         return _unknown(node, str(result.get("msg") or "The connection to the node was lost."))
     try:
-        row = {"name": node, "needs": _need(status), "reason": "", "status": status}
+        row = {"name": node, "needs": _need(status), "reason": status["distribution"]["refusal"], "status": status}
         # Whatever a node sends, the others are shown.
         _cells(row)
         metrics([row])
@@ -86,7 +86,7 @@ def _cells(row):
     kernel, update = status["kernel"], status["last_update"]
     kernels = [kernel["running"], *([kernel["target"]] if kernel["needs_update"] else [])]
     phase = (update["phase"] or "never").replace("_", " ")
-    more = "; ".join(filter(None, _more(status)))
+    more = "; ".join(filter(None, [row["reason"]] if row["reason"] else _more(status)))
     return (row["name"], row["needs"], " -> ".join(kernels), _age(kernel["uptime_s"]), phase, more)
 
 

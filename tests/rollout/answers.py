@@ -152,6 +152,7 @@ class Node:
         lists = {name: [] for name in ("leftovers", "preserved", "drained", "livepatches")}
         status = {
             "looked": 1.8e9,
+            "distribution": {"name": "Debian GNU/Linux 13 (trixie)", "refusal": ""},
             "kernel": {**kernels, "needs_update": kernel != NEW},
             "last_update": {**record, "phase": self.state["phase"].removeprefix("none")},
             "reboot": {"required": False, "packages": [], "microcode": False},

@@ -22,12 +22,26 @@ LAST_DROP_IN = "zz-kup-restore.conf"
 #: The first kernel that can deny a process memory that is writable and executable (PR_SET_MDWE).
 WRITE_EXECUTE_SINCE = (6, 3)
 
+#: Debian releases with which updates have been tried, by VERSION_ID. Testing and unstable have none.
+TRIED = ("12", "13", "14", "")
+
 # A pod may have many.
 _CONTAINERS_TOLD = 3
 
 # struct sockaddr_un; and what the directory of a unit's last checkpoint is called below kup_images_dir, but for its name.
 _SOCKET_PATH = 107
 _CHECKPOINT = "/20260101T000000/99-{}/lazy-pages.socket"
+
+
+@check
+def untried_distribution(found):
+    """The node is not Debian 12 or later: nobody has tried an update there (`kup_any_distribution` goes on at your own risk)."""
+    if found.id != "debian" or found.version not in TRIED:
+        yield (
+            f"The distribution {found.name or 'of this node, for which there is no os-release,'}",
+            "is one on which nobody has tried an update, expected Debian 12, 13 or later",
+            "set kup_any_distribution to true to go on at your own risk",
+        )
 
 
 @check

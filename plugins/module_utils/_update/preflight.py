@@ -28,8 +28,8 @@ from .._drain import record as drain_record
 from .._engines import registry
 from .._environment import checks as environment_checks
 from .._environment import mounts, packet_filter, run_files, security_profiles, sysctls
-from .._errors import KupError
-from .._system import processes
+from .._errors import KupError, printable
+from .._system import distribution, processes
 from .._system.units import Unit, full_name, full_names
 from . import checks, forecast, rehearsal, runtime, seen
 from . import record as records
@@ -39,7 +39,15 @@ PACKAGES = {"criu": "criu", "kexec": "kexec-tools", "nft": "nftables", "ip": "ip
 _PSUTIL = "python3-psutil"
 
 
-def examine(selector, unit_names, images, wish, owner, *, freeze_target=0.3, leases=None):
+# What `examine` returns of a node at which nothing else is looked: what fits no other distribution would mislead.
+_UNSEEN = {
+    **dict.fromkeys(("target", "package", "outage_s", "criu", "engine")),
+    **{"release": "", "needs_update": True, "missing": [], "units": [], "disk_needed": 0, "disk_free": 0},
+    **{"engine_reasons": [], "disk_checkpoint": "", "outages_s": {}, "notes": []},
+}
+
+
+def examine(selector, unit_names, images, wish, owner, *, freeze_target=0.3, leases=None, any_distribution=False):
     """Judge the node for an update of ``unit_names`` to the kernel that ``selector`` means.
 
     :param images: directory for checkpoint images.
@@ -47,6 +55,7 @@ def examine(selector, unit_names, images, wish, owner, *, freeze_target=0.3, lea
     :param owner: id of the run that asks.
     :param freeze_target: ``kup_freeze_target``, seconds.
     :param leases: dict unit → seconds for which something elsewhere waits for it (``lease_s`` of ``kup_units``).
+    :param any_distribution: ``kup_any_distribution``; otherwise a node of a distribution that was never tried has this one blocker.
     :returns: dict with ``target`` (installed release, or None), ``package`` (that would bring it, or None), ``release`` (one or the
         other; empty where there is neither), ``needs_update``, ``missing`` (Debian packages), ``blockers`` (dicts; none: fit),
         ``problems`` (their sentences), ``units`` (one verdict each), ``disk_needed`` and ``disk_free`` (bytes), ``criu`` (version or
@@ -56,10 +65,12 @@ def examine(selector, unit_names, images, wish, owner, *, freeze_target=0.3, lea
     :raises KupError: the arguments themselves are wrong.
     """
     _refuse_directory(images)
+    record, untried = records.load(), checks.untried_distribution(distribution.look())
+    if untried and not any_distribution:
+        return {**_UNSEEN, **_told(selector, record, untried)}
     running, target = node_kernels.running(), node_kernels.choose(selector)
     package = None if target else node_kernels.package(selector)
     wanted = target or node_kernels.in_package(package)
-    record = records.load()
     needs_update = wanted != running or record["PHASE"] == "probation"
     judged = again.settled(lambda: _judge_all(unit_names), lambda found: any(one.examined for one in found))
     blockers, missing, choice = records.rivals(record, owner, wanted), _missing(), _Choice()
@@ -79,22 +90,29 @@ def examine(selector, unit_names, images, wish, owner, *, freeze_target=0.3, lea
     outage = outages.get(choice.engine)
     blockers += _of_leases(record, leases or {}, outage)
     return {
-        "selector": selector,
-        "running": running,
+        **_told(selector, record, blockers),
         "target": target,
         "package": package,
         "release": wanted,
         "needs_update": needs_update,
         "missing": missing,
-        "blockers": [blocker.as_dict() for blocker in blockers],
-        "problems": sentences(blockers),
         "units": verdicts,
         "disk_needed": node.images_needed,
         "disk_free": node.images_free,
         **choice.told(),
         "outage_s": outage,
         "outages_s": outages,
-        "notes": _notes(),
+        "notes": _notes(untried),
+    }
+
+
+def _told(selector, record, blockers):
+    """What `examine` returns of any node."""
+    return {
+        "selector": selector,
+        "running": node_kernels.running(),
+        "blockers": [blocker.as_dict() for blocker in blockers],
+        "problems": sentences(blockers),
         "phase": record["PHASE"],
         "drained": list(drain_record.load().places),
         **runtime.installed(),
@@ -109,10 +127,12 @@ def _of_leases(record, leases, outage):
     return [blocker for name, blockers in found.items() for blocker in about(blockers, unit=name)]
 
 
-def _notes():
+def _notes(untried):
+    """Sentences that stop nothing; ``untried``: blockers that `kup_any_distribution` has made notes of."""
     settings = sysctls.collect()
     note = sysctls.note(settings, sysctls.drift(settings))
-    return [note] if note else []
+    risks = [printable(f"{each.object} {each.why}; kup_any_distribution goes on at your own risk.") for each in untried]
+    return [*risks, *([note] if note else [])]
 
 
 def _refuse_directory(images):

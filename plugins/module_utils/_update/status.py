@@ -12,11 +12,13 @@ import os
 import re
 import time
 
+from .._blocker import sentences
 from .._boot import kernels, kexec, livepatch
 from .._drain import record as drain_record
+from .._errors import printable
 from .._paths import KERNELS, PANIC_LOG
-from .._system import microcode, outdated, reboot_required
-from . import leftovers, service
+from .._system import distribution, microcode, outdated, reboot_required
+from . import checks, leftovers, service
 from . import record as records
 
 # Debian: "#1 SMP PREEMPT_DYNAMIC Debian 6.1.106-3 (2024-08-26)". Others: "#45-Ubuntu SMP Fri Aug 30 12:02:04 UTC 2024".
@@ -26,18 +28,21 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 _KEPT = ("phase", "reason", "data", "fresh_units", "kernel_old", "kernel_new", "started")
 
 
-def gather(selector):
+def gather(selector, any_distribution=False):
     """All of it; the module kup_status describes each key.
 
     :param selector: what ``kup_kernel`` says.
+    :param any_distribution: what ``kup_any_distribution`` says.
     :raises KupError: the selector means no kernel, the record is broken, or a system tool fails.
     """
     kernels.check_selector(selector)
     record = records.load()
-    found = outdated.find()
+    distributed, found = of_distribution(any_distribution), outdated.find()
     return {
         "looked": time.time(),
-        "kernel": of_kernels(selector),
+        "distribution": distributed,
+        # What a kernel of another distribution is called says nothing of what is wanted.
+        "kernel": {**of_kernels(selector), **({"needs_update": None} if distributed["refusal"] else {})},
         "last_update": {key: value for key, value in record.as_dict().items() if key in _KEPT},
         "leftovers": _left(record),
         "preserved": sorted(os.listdir(KERNELS)) if os.path.isdir(KERNELS) else [],
@@ -47,6 +52,13 @@ def gather(selector):
         "libraries": {"units": found.units, "complete": found.complete},
         "livepatches": livepatch.patches(),
     }
+
+
+def of_distribution(any_distribution):
+    """Its name, and why it would be refused; empty where it would not."""
+    found = distribution.look()
+    refusals = [] if any_distribution else sentences(checks.untried_distribution(found))
+    return {"name": printable(found.name), "refusal": " ".join(refusals)}
 
 
 def of_kernels(selector):

@@ -15,6 +15,7 @@ from tests.exposition import parse
 
 STATUS = {
     "looked": 1795747856.4,
+    "distribution": {"name": "Debian GNU/Linux 13 (trixie)", "refusal": ""},
     "kernel": {
         **{"running": "7.2.9-amd64", "installed": "7.2.9-amd64", "available": "7.2.12-amd64", "target": "7.2.12-amd64"},
         **{"built": None, "uptime_s": 90000.0, "needs_update": False},
@@ -28,6 +29,7 @@ STATUS = {
     "libraries": {"units": [], "complete": True},
     "livepatches": [],
 }
+REFUSAL = "The distribution Rocky Linux 9.4 is one on which nobody has tried an update; go."
 UNIT = {"unit": "nginx.service", "count": 2, "files": ["libc.so.6", "libssl.so.3"]}
 
 
@@ -114,6 +116,13 @@ def test_a_line_says_all_of_a_node():
     )
 
 
+def test_a_node_of_another_distribution_has_one_sentence_and_nothing_that_looks_right():
+    (row,) = _status.rows({"node1": of(distribution={"refusal": REFUSAL}, kernel={"needs_update": None})})
+    assert (row["needs"], row["reason"]) == ("look", REFUSAL)
+    assert _status.table([row])[1].endswith(f"never        {REFUSAL}")
+    assert "kup_update_needed" not in parse(_status.metrics([row]))
+
+
 def test_a_long_list_has_an_end():
     assert "p0, p1, p2, p3, p4 and 95 more" in line(
         "node1", reboot={"required": True, "packages": [f"p{number}" for number in range(100)]}
@@ -131,6 +140,8 @@ STRANGE = [
     of(libraries={"units": 7}),
     of(livepatches=[1]),
     of(last_update={"phase": 7}),
+    of(distribution={"refusal": 7}),
+    of(distribution={"refusal": {"a": 1}}),
 ]
 
 

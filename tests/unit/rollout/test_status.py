@@ -16,11 +16,22 @@ from tests.rollout.answers import NEW, OLD
 from tests.rollout.nodes import Rollout
 
 UNITS = [{"unit": "nginx.service", "count": 1, "files": ["libssl.so.3"]}]
+REFUSAL = "The distribution Rocky Linux is one on which nobody has tried an update."
+KERNELS = {
+    "running": NEW,
+    "built": None,
+    "uptime_s": 4e6,
+    "installed": NEW,
+    "available": "",
+    "target": NEW,
+    "needs_update": None,
+}
 NODES = {
     "node1": {"state": {"kernel": NEW}},
     "node2": {},
     "node3": {"down": True},
     "node4": {"state": {"kernel": NEW}, "found": {"libraries": {"units": UNITS, "complete": True}}},
+    "node6": {"found": {"distribution": {"name": "Rocky Linux", "refusal": REFUSAL}, "kernel": KERNELS}},
     "node5": {"kup_textfile": {"answer": {"failed": True, "msg": "kup_textfile_dir needs the directory '/x'."}}},
 }
 
@@ -40,8 +51,9 @@ def test_a_table_with_the_neediest_first(looked):
     _folder, done = looked
     lines = [line.split() for line in done.output.splitlines()]
     first = next(number for number, words in enumerate(lines) if words[:2] == ["node", "needs"])
-    assert [words[:2] for words in lines[first + 1 : first + 6]] == [
+    assert [words[:2] for words in lines[first + 1 : first + 7]] == [
         ["node3", "look"],
+        ["node6", "look"],
         ["node2", "update"],
         ["node5", "update"],
         ["node4", "restart"],
@@ -49,7 +61,7 @@ def test_a_table_with_the_neediest_first(looked):
     ]
     assert f"node2 update {OLD} -> {NEW} 46 d never" in done.said
     assert "old code in nginx.service (libssl.so.3)" in done.said
-    assert "needs: 1 look, 2 update, 1 restart, 1 nothing" in done.said
+    assert "needs: 2 look, 2 update, 1 restart, 1 nothing" in done.said
 
 
 def test_it_is_written_down_beside_the_reports_and_not_among_them(looked):
@@ -58,8 +70,9 @@ def test_it_is_written_down_beside_the_reports_and_not_among_them(looked):
     path = folder / "report/status/status.json"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     nodes = json.loads(path.read_text())["nodes"]
-    assert [node["name"] for node in nodes] == ["node3", "node2", "node5", "node4", "node1"]
-    assert nodes[1]["status"]["kernel"]["target"] == NEW
+    assert [node["name"] for node in nodes] == ["node3", "node6", "node2", "node5", "node4", "node1"]
+    assert nodes[1]["reason"] == REFUSAL
+    assert nodes[2]["status"]["kernel"]["target"] == NEW
 
 
 def test_metrics_of_all_nodes_for_everybody(looked):

@@ -58,7 +58,9 @@ def sliced(folder):
 
 def status(folder):
     nodes = Rollout(folder, {"node1": {}})
-    return nodes.run(playbook="kup_status", kup_textfile_dir="", kup_kernel="", kup_status_textfile="")
+    return nodes.run(
+        playbook="kup_status", kup_textfile_dir="", kup_kernel="", kup_status_textfile="", kup_any_distribution=""
+    )
 
 
 def fallback(folder):

@@ -6,6 +6,7 @@ import types
 from checkcases import Case, case_tests
 
 from ansible_collections.kup.fleet.plugins.module_utils._system.containers import Container
+from ansible_collections.kup.fleet.plugins.module_utils._system.distribution import Distribution
 from ansible_collections.kup.fleet.plugins.module_utils._update import checks
 from ansible_collections.kup.fleet.plugins.module_utils._update.seen import Node
 
@@ -51,9 +52,27 @@ def unit(**fields):
     return (types.SimpleNamespace(**{**found, **{key: value for key, value in fields.items() if key in found}}),)
 
 
+BOOKWORM = Distribution("debian", "12", "Debian GNU/Linux 12 (bookworm)")
+FORKY = Distribution("debian", "", "Debian GNU/Linux forky/sid")
+BULLSEYE = Distribution("debian", "11", "Debian GNU/Linux 11 (bullseye)")
+ROCKY = Distribution("rocky", "9.4", "Rocky Linux 9.4 (Blue Onyx)")
 FITS = "a" * (107 - len("/srv/images") - len("/20260101T000000/99-/lazy-pages.socket"))
 LONG_PATH = f"the page daemon's socket /srv/images/20260101T000000/99-{FITS}a/lazy-pages.socket"
 CASES = [
+    (
+        "untried-distribution",
+        Case((ROCKY,), (BOOKWORM,), "The distribution Rocky Linux 9.4 (Blue Onyx)", "set kup_any_distribution to true"),
+    ),
+    ("untried-distribution", Case((BULLSEYE,), (FORKY,), "The distribution Debian GNU/Linux 11 (bullseye)")),
+    (
+        "untried-distribution",
+        Case(
+            (Distribution(),),
+            (Distribution("debian", "13"),),
+            "The distribution of this node, for which there is no os-release,",
+            "is one on which nobody has tried an update, expected Debian 12, 13 or later",
+        ),
+    ),
     (
         "write-execute",
         Case(("yes", (6, 12), (6, 1)), ("yes", (6, 12), (6, 3)), "MemoryDenyWriteExecute=yes", "before 6.3"),
@@ -175,6 +194,7 @@ test_every_check_has_a_case, test_a_blocker_is_found, test_no_blocker_is_found =
 def test_each_check_of_the_node_and_of_a_unit_is_applied():
     applied = {each.code for each in checks.NODE_CHECKS + checks.UNIT_CHECKS}
     assert applied == {code for code, _case in CASES} - {
+        "untried-distribution",
         "run-at-work",
         "unfinished-update",
         "lease",

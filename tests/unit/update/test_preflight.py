@@ -9,6 +9,7 @@ from ansible_collections.kup.fleet.plugins.module_utils._criu.examination import
 from ansible_collections.kup.fleet.plugins.module_utils._engines.base import DANGERS
 from ansible_collections.kup.fleet.plugins.module_utils._engines.registry import Choice, Wish
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._system.distribution import Distribution
 from ansible_collections.kup.fleet.plugins.module_utils._update import preflight, record
 
 DEVICE = Blocker("device-descriptor", "descriptor 3 (/dev/fuse)", "is a device", "close it", "a.service", "a[7]")
@@ -50,6 +51,7 @@ class Engine:
 def fit(monkeypatch):
     """A node that is fit, with the parts to change: each attribute is what a function of the library returns."""
     parts = types.SimpleNamespace(
+        distribution=Distribution("debian", "12", "Debian GNU/Linux 12 (bookworm)"),
         running="6.12.1",
         target="7.2.12",
         package=None,
@@ -77,6 +79,7 @@ def fit(monkeypatch):
     )
     monkeypatch.setattr(preflight.forecast, "run", lambda words: types.SimpleNamespace(stdout="4000000\n"))
     monkeypatch.setattr(preflight.rehearsal, "blockers", lambda unit: list(parts.rehearsed))
+    monkeypatch.setattr(preflight.distribution, "look", lambda: parts.distribution)
     monkeypatch.setattr(preflight, "Unit", Unit)
     monkeypatch.setattr(preflight.sysctls, "collect", lambda: {"vm/swappiness": "1"})
     monkeypatch.setattr(preflight.run_files, "find", lambda unit: parts.run_files)
@@ -133,6 +136,33 @@ def test_what_a_rehearsal_has_shown_is_told(fit):
     verdict = examine()
     assert codes(verdict) == ["dump-refused"]
     assert not verdict["units"][0]["movable"]
+
+
+ROCKY = Distribution("rocky", "9.4", "Rocky \x1b[2JLinux 9.4")
+
+
+@pytest.mark.parametrize("target", ["7.2.12", "6.12.1", None])
+def test_a_distribution_that_was_never_tried_is_refused_in_one_sentence(fit, target):
+    expected = set(examine())
+    fit.distribution, fit.target, fit.tools = ROCKY, target, set()
+    fit.record = record.Record(fit.record, PHASE="committed")
+    verdict = examine()
+    assert codes(verdict) == ["untried-distribution"]
+    # Neither up to date nor in need of packages.
+    assert (verdict["needs_update"], verdict["missing"], verdict["package"]) == (True, [], None)
+    assert (verdict["running"], verdict["phase"]) == ("6.12.1", "committed")
+    assert set(verdict) == expected
+
+
+def test_a_distribution_that_was_never_tried_is_a_note_at_ones_own_risk(fit):
+    fit.distribution = ROCKY
+    verdict = examine(any_distribution=True)
+    assert codes(verdict) == []
+    assert verdict["target"] == "7.2.12"
+    assert verdict["notes"] == [
+        r"The distribution Rocky \x1b[2JLinux 9.4 is one on which nobody has tried an update, expected Debian 12, 13 or later; "
+        "kup_any_distribution goes on at your own risk."
+    ]
 
 
 def test_without_a_unit_there_is_nothing_to_judge(fit):

@@ -16,7 +16,12 @@ from ansible_collections.kup.fleet.plugins.module_utils._drain import record as 
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.module_utils._metrics import exposition
 from ansible_collections.kup.fleet.plugins.module_utils._metrics import status as metrics
-from ansible_collections.kup.fleet.plugins.module_utils._system import microcode, outdated, reboot_required
+from ansible_collections.kup.fleet.plugins.module_utils._system import (
+    distribution,
+    microcode,
+    outdated,
+    reboot_required,
+)
 from ansible_collections.kup.fleet.plugins.module_utils._update import record as records
 from ansible_collections.kup.fleet.plugins.module_utils._update import status
 from tests.exposition import parse
@@ -78,6 +83,7 @@ def test_a_date_that_is_none_is_not_known():
 def found(node, record, has, monkeypatch, tmp_path):
     """Looks at a node with something of everything."""
     has([RUNNING], NEWEST)
+    monkeypatch.setattr(distribution, "look", lambda: distribution.Distribution("debian", "13", "Debian 13"))
     units = [{"unit": "nginx.service", "count": 2, "files": ["libc.so.6", "libssl.so.3"]}]
     monkeypatch.setattr(outdated, "find", lambda: outdated.Found(units, True))
     monkeypatch.setattr(drain_record, "load", lambda: drain_record.Drained(("haproxy lb1 cache/node1",), ""))
@@ -103,7 +109,20 @@ def test_everything_that_is_asked_for_is_there(found):
     assert look["drained"] == ["haproxy lb1 cache/node1"]
     assert look["libraries"]["units"][0]["unit"] == "nginx.service"
     assert look["reboot"]["microcode"] and look["microcode"]["is_newer"]
+    assert look["distribution"] == {"name": "Debian 13", "refusal": ""}
     assert json.loads(json.dumps(look)) == look
+
+
+@pytest.mark.parametrize(("goes_on", "is_needed"), [(False, None), (True, True)])
+def test_of_another_distribution_nothing_is_known_unless_somebody_goes_on(found, monkeypatch, goes_on, is_needed):
+    found("committed")
+    monkeypatch.setattr(distribution, "look", lambda: distribution.Distribution("rocky", "9.4", "Rocky\x1b 9.4"))
+    look = status.gather("7.2", goes_on)
+    assert look["kernel"]["needs_update"] is is_needed
+    assert look["distribution"]["name"] == r"Rocky\x1b 9.4"
+    assert (
+        look["distribution"]["refusal"].startswith(r"The distribution Rocky\x1b 9.4 is one on which nobody") != goes_on
+    )
 
 
 @pytest.mark.parametrize(
