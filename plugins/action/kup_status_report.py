@@ -11,7 +11,7 @@ import time
 from ansible.utils.display import Display
 
 from ansible_collections.kup.fleet.plugins.modules.kup_status_report import DOCUMENTATION
-from ansible_collections.kup.fleet.plugins.plugin_utils import _facts, _report_files, _status, _textfile
+from ansible_collections.kup.fleet.plugins.plugin_utils import _awx, _facts, _report_files, _status, _textfile
 from ansible_collections.kup.fleet.plugins.plugin_utils._controller import ControllerAction
 
 
@@ -28,10 +28,15 @@ class ActionModule(ControllerAction):
         result = {"changed": False, "table": lines, "needs": needs, "unknown": unknown}
         if self._task.check_mode:
             return result
-        return {**result, "changed": True, **self._written(arguments, found)}
+        # The inventory of a slice says nothing of the nodes of the others.
+        is_there = (lambda name: True) if _awx.sliced(task_vars) else set(task_vars["groups"]["all"]).__contains__
+        return {**result, "changed": True, **self._written(arguments, found, is_there)}
 
-    def _written(self, arguments, found):
-        path = _report_files.write_status(arguments["directory"], {"time": round(time.time(), 3), "nodes": found})
+    def _written(self, arguments, found, is_there):
+        now = round(time.time(), 3)
+        path, status = _report_files.write_status(
+            arguments["directory"], lambda before: _status.merged(found, now, before, is_there)
+        )
         if arguments["textfile"]:
-            _textfile.write("kup_status_textfile", arguments["textfile"], _status.metrics(found))
+            _textfile.write("kup_status_textfile", arguments["textfile"], _status.metrics(status["nodes"]))
         return {"path": path}

@@ -13,6 +13,7 @@ description:
   - Shows a table of all nodes, the neediest first, and writes the same as JSON to a file on the controller, C(status/status.json), and
     as metrics for Prometheus.
   - Looks at the results of M(kup.fleet.kup_status) that each node has left, on the controller.
+  - Nodes that the run did not look at, and that the inventory has, stay in both files as they were when they were last looked at.
 options:
   hosts:
     description: Names of all nodes.

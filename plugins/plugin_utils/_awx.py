@@ -35,10 +35,18 @@ def check(variables):
     :param variables: dict name → value, with the extra variables of the job.
     :raises KupError: the job is one of several that AWX has made of a template, each with some of its nodes.
     """
+    template = sliced(variables)
+    if template:
+        raise KupError(
+            f"This job is a slice of the AWX job template {template!r}: its workflow job has the same name; a rollout needs all of its "
+            "nodes in one job, so set the job slices of the template to 1 (or rename the workflow, if it is one of your own)."
+        )
+
+
+def sliced(variables):
+    """Name of the template of which the job with these extra variables is a slice; empty where it is none. A slice's inventory has its nodes only."""
     for prefix in _PREFIXES:
         template, workflow = (variables.get(f"{prefix}_{kind}_name") for kind in ("job_template", "workflow_job"))
         if template and template == workflow:
-            raise KupError(
-                f"This job is a slice of the AWX job template {str(template)!r}: its workflow job has the same name; a rollout needs all of its "
-                "nodes in one job, so set the job slices of the template to 1 (or rename the workflow, if it is one of your own)."
-            )
+            return str(template)
+    return ""

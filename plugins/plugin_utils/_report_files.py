@@ -171,19 +171,24 @@ def write_plan(directory, run_id, plan):
 
     :raises KupError: it cannot be written.
     """
-    return _write_beside(directory, "plans", run_id, plan)
-
-
-def write_status(directory, status):
-    """The same for what all nodes need, in place of what was found before."""
-    return _write_beside(directory, "status", "status", status)
-
-
-def _write_beside(directory, place, name, content):
-    path = path_of(f"{directory}/{place}", name)
-    with _guarded(path), _opened(directory) as folder, folder.folder(place) as own:
-        own.write(f"{name}.json", json.dumps(content, indent=2) + "\n")
+    path = path_of(f"{directory}/plans", run_id)
+    with _guarded(path), _opened(directory) as folder, folder.folder("plans") as own:
+        own.write(f"{run_id}.json", json.dumps(plan, indent=2) + "\n")
     return path
+
+
+def write_status(directory, merged):
+    """Write what all nodes need beside the reports in ``directory``; returns (path, what was written).
+
+    :param merged: function that makes it (a dict) of what was written before (a dict, empty for nothing). No other run writes meanwhile.
+    :raises KupError: it cannot be written, or what is there cannot be read.
+    """
+    path = path_of(f"{directory}/status", "status")
+    with _guarded(path), _opened(directory) as folder, folder.folder("status") as own, own.locked(".status.json.lock"):
+        before, _changed = _parsed(own, "status.json")
+        status = merged(before or {})
+        own.write("status.json", json.dumps(status, indent=2) + "\n")
+    return path, status
 
 
 def write_page(directory, run_id, text):

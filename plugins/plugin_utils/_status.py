@@ -22,6 +22,8 @@ NEEDS = {
 }
 #: Phases of a record after which somebody has to do something: prepared nodes wait, and the others are at an end.
 _UNDECIDED = ("checkpointing", "switching", "probation", "returning", "failed")
+# What comes of reading a status that is not as M(kup_status) gives it.
+_STRANGE = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 _HEADINGS = ("node", "needs", "kernel -> wanted", "up", "last update", "more")
 _MEMORY = {
     "checkpoint": "the applications have what they had at the freeze",
@@ -36,10 +38,38 @@ def rows(found):
 
     :param found: dict node → result of M(kup_status), or None.
     """
-    made = [_row(node, result or {}) for node, result in found.items()]
+    return _ordered([_row(node, result or {}) for node, result in found.items()])
+
+
+def _ordered(found):
     order = list(NEEDS)
     # Sorting keeps the order of the inventory where the need is the same.
-    return sorted(made, key=lambda row: order.index(row["needs"]))
+    return sorted(found, key=lambda row: order.index(row["needs"]))
+
+
+def merged(found, now, before, is_there):
+    """What is written down: dict with ``time`` (seconds since the epoch) and ``nodes``, rows that have the ``time`` of their look as well.
+
+    :param found: `rows` of the nodes that were looked at.
+    :param before: what was written down before. Its rows of other nodes stay.
+    :param is_there: function name → whether there still is such a node.
+    """
+    looked = {row["name"] for row in found}
+    others = [
+        {"time": before.get("time"), **row}
+        for row in before.get("nodes", [])
+        if _is_row(row) and row["name"] not in looked and is_there(row["name"])
+    ]
+    return {"time": now, "nodes": _ordered([*({**row, "time": now} for row in found), *others])}
+
+
+def _is_row(row):
+    """Whether a file has a row that can be shown: another version may have written it."""
+    try:
+        metrics([row])
+        return isinstance(row["name"], str) and row["needs"] in NEEDS
+    except _STRANGE:
+        return False
 
 
 def _row(node, result):
@@ -51,7 +81,7 @@ def _row(node, result):
         # Whatever a node sends, the others are shown.
         _cells(row)
         metrics([row])
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+    except _STRANGE:
         return _unknown(node, "Its answer is not what kup_status gives; look whether the node is what it should be.")
     return row
 

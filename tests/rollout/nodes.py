@@ -101,6 +101,11 @@ class Rollout:
         }
         (self._folder / "hosts.json").write_text(json.dumps(inventory))
 
+    def drop(self, node):
+        """Take ``node`` out of the inventory."""
+        del self._nodes[node]
+        self._write_inventory()
+
     def settings(self):
         """Dict of what the environment of Ansible has to have."""
         return {

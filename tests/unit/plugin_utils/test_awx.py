@@ -28,6 +28,7 @@ def test_a_whole_job_is_accepted(variables):
 @pytest.mark.parametrize("prefix", ["awx", "tower"])
 def test_a_slice_is_refused(prefix):
     names = {f"{prefix}_job_template_name": "kup fleet", f"{prefix}_workflow_job_name": "kup fleet"}
+    assert _awx.sliced(names) == "kup fleet"
     with pytest.raises(KupError, match="^This job is a slice of the AWX job template 'kup fleet'.* set the job slices"):
         _awx.check(names)
 

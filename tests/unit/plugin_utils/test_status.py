@@ -164,6 +164,44 @@ def test_no_text_of_a_node_moves_the_cursor_or_makes_a_metric():
     assert len(_status.metrics(rows).splitlines()) < 100
 
 
+def others(*found):
+    return {"time": 5.5, "nodes": list(found)}
+
+
+def test_nodes_that_were_not_looked_at_stay_with_their_time():
+    before = others(*_status.rows({"ready": of(), "update": NODES["update"], "gone": None, "away": of()}))
+    now = _status.rows({"ready": NODES["restart"]})
+    written = _status.merged(now, 7.5, before, {"ready", "update", "gone"}.__contains__)
+    assert written["time"] == 7.5
+    assert [(row["name"], row["needs"], row["time"]) for row in written["nodes"]] == [
+        ("gone", "look", 5.5),
+        ("update", "update", 5.5),
+        ("ready", "restart", 7.5),
+    ]
+    later = _status.merged(_status.rows({"update": of()}), 9.5, written, {"ready", "update"}.__contains__)
+    assert {row["name"]: row["time"] for row in later["nodes"]} == {"ready": 7.5, "update": 9.5}
+    assert {dict(labels)["node"] for labels in parse(_status.metrics(later["nodes"]))["kup_update_needed"]} == {
+        "ready",
+        "update",
+    }
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        7,
+        {},
+        {"name": "b", "needs": "sleep", "reason": "", "status": None},
+        {"name": ["b"], "needs": "look", "reason": "", "status": None},
+        {"name": "b", "needs": "look", "reason": "", "status": {"kernel": {}}},
+    ],
+)
+def test_a_row_of_another_version_hides_no_other(row):
+    before = others(row, *_status.rows({"c": of()}))
+    written = _status.merged(_status.rows({"a": of()}), 7.5, before, lambda name: True)
+    assert [each["name"] for each in written["nodes"]] == ["a", "c"]
+
+
 def test_metrics_of_all_nodes():
     found = parse(_status.metrics(_status.rows(NODES)))
     needs = {dict(labels)["node"]: dict(labels)["need"] for labels, value in found["kup_needs"].items() if value}

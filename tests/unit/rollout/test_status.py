@@ -99,6 +99,32 @@ def test_only_nodes_that_could_not_be_looked_at_or_written_to_fail(looked):
     assert [line.split()[0] for line in done.output.splitlines() if "failed=1" in line] == ["node3", "node5"]
 
 
+def written(folder):
+    nodes = json.loads((folder / "report/status/status.json").read_text())["nodes"]
+    known = parse((folder / "kup_status.prom").read_text())["kup_status_known"]
+    assert {dict(labels)["node"] for labels in known} == {node["name"] for node in nodes}
+    return {node["name"]: node["time"] for node in nodes}
+
+
+def test_a_run_with_some_of_the_nodes_keeps_the_others_while_the_inventory_has_them(tmp_path):
+    given = {"kup_status_textfile": f"{tmp_path}/kup_status.prom"}
+    rollout = Rollout(tmp_path, dict.fromkeys(("node1", "node2", "node3"), {}))
+    rollout.run(playbook="kup_status", **given)
+    first = written(tmp_path)
+    assert set(first) == {"node1", "node2", "node3"}
+    rollout.drop("node3")
+    done = rollout.run("-l", "node1", playbook="kup_status", **given)
+    assert "needs: 1 update" in done.said
+    second = written(tmp_path)
+    assert second["node2"] == first["node2"]
+    assert second["node1"] > first["node1"]
+    assert set(second) == {"node1", "node2"}
+    # Of a slice the inventory has no other nodes.
+    rollout.drop("node2")
+    rollout.run(playbook="kup_status", awx_job_template_name="status", awx_workflow_job_name="status", **given)
+    assert set(written(tmp_path)) == {"node1", "node2"}
+
+
 def test_a_check_writes_nothing(tmp_path):
     given = {"kup_status_textfile": f"{tmp_path}/kup_status.prom", "kup_textfile_dir": "/x"}
     done = run(tmp_path, {"node1": {}}, "--check", **given)
