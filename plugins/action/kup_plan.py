@@ -15,7 +15,15 @@ from ansible.template import trust_as_template
 from ansible.utils.display import Display
 
 from ansible_collections.kup.fleet.plugins.modules.kup_plan import DOCUMENTATION
-from ansible_collections.kup.fleet.plugins.plugin_utils import _awx, _drain, _given, _lock_place, _maintenance, _plan
+from ansible_collections.kup.fleet.plugins.plugin_utils import (
+    _awx,
+    _drain,
+    _given,
+    _lock_place,
+    _maintenance,
+    _pace,
+    _plan,
+)
 from ansible_collections.kup.fleet.plugins.plugin_utils._controller import ControllerAction
 
 _COLLECTION = Path(__file__).parents[2]
@@ -51,12 +59,17 @@ class ActionModule(ControllerAction):
 
     def _planned(self, hosts, options, defaults, given):
         variables, balancers = _plan.Variables(options, defaults), _drain.described(_COLLECTION)
-        connections, meant = {}, {}
+        connections, undecided, meant = {}, [], {}
         for host in hosts:
-            values = given.of_host(host, (*options, *balancers, "ansible_connection"), variables.refuse)
+            names = (*options, *balancers, "ansible_connection", *_pace.CHOICES)
+            values = given.of_host(host, names, variables.refuse)
             connections[host] = values.pop("ansible_connection", context.CLIARGS.get("connection", "ssh"))
+            if values.keys().isdisjoint(_pace.CHOICES):
+                undecided.append(str(connections[host]))
             meant[host] = variables.add(host, values, given.hidden)
             variables.add_drain(host, values, balancers)
+        for sentence in _pace.objections(context.CLIARGS.get("forks"), len(hosts), undecided):
+            Display().warning(sentence)
         _plan.check_hosts(hosts, connections)
         variables.check()
         _maintenance.check_cutoff(variables.of_rollout("kup_window"), variables.of_rollout("kup_window_cutoff"))
