@@ -41,7 +41,7 @@ options:
     default: {}
   any_distribution:
     description:
-      - Whether a node may have another distribution than those on which updates have been tried, which are Debian 12 and later.
+      - Whether a node may have another distribution than those on which updates have been tried, which are Debian 12, 13, 14 and testing.
       - It has a note then, instead of one blocker and no other.
     type: bool
     default: false

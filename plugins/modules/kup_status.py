@@ -19,7 +19,7 @@ options:
     type: str
     default: newest
   any_distribution:
-    description: Whether a node may have another distribution than Debian 12 and later, on which updates have been tried.
+    description: Whether a node may have another distribution than Debian 12, 13, 14 and testing, on which updates have been tried.
     type: bool
     default: false
 attributes:

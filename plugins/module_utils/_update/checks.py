@@ -35,11 +35,11 @@ _CHECKPOINT = "/20260101T000000/99-{}/lazy-pages.socket"
 
 @check
 def untried_distribution(found):
-    """The node is not Debian 12 or later: nobody has tried an update there (`kup_any_distribution` goes on at your own risk)."""
+    """The node is not Debian 12, 13, 14 or testing: nobody has tried an update there (`kup_any_distribution` goes on at your own risk)."""
     if found.id != "debian" or found.version not in TRIED:
         yield (
             f"The distribution {found.name or 'of this node, for which there is no os-release,'}",
-            "is one on which nobody has tried an update, expected Debian 12, 13 or later",
+            "is one on which nobody has tried an update, expected Debian 12, 13, 14 or testing",
             "set kup_any_distribution to true to go on at your own risk",
         )
 

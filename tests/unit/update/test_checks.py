@@ -70,7 +70,7 @@ CASES = [
             (Distribution(),),
             (Distribution("debian", "13"),),
             "The distribution of this node, for which there is no os-release,",
-            "is one on which nobody has tried an update, expected Debian 12, 13 or later",
+            "is one on which nobody has tried an update, expected Debian 12, 13, 14 or testing",
         ),
     ),
     (

@@ -160,7 +160,7 @@ def test_a_distribution_that_was_never_tried_is_a_note_at_ones_own_risk(fit):
     assert codes(verdict) == []
     assert verdict["target"] == "7.2.12"
     assert verdict["notes"] == [
-        r"The distribution Rocky \x1b[2JLinux 9.4 is one on which nobody has tried an update, expected Debian 12, 13 or later; "
+        r"The distribution Rocky \x1b[2JLinux 9.4 is one on which nobody has tried an update, expected Debian 12, 13, 14 or testing; "
         "kup_any_distribution goes on at your own risk."
     ]
 
