@@ -40,9 +40,10 @@ class ActionModule(ControllerAction):
         if arguments["only"]:
             return self._meant(hosts, {name: options[name] for name in arguments["only"]}, defaults, given)
         _awx.check(task_vars)
-        unused = _plan.REQUIRED if arguments["way"] == "back" else ()
+        is_back = arguments["way"] == "back"
+        unused = _plan.REQUIRED if is_back else ()
         options = {name: option for name, option in options.items() if name not in unused}
-        return self._planned(hosts, options, defaults, given)
+        return self._planned(hosts, options, defaults, given, is_back)
 
     def _evaluated(self, default):
         is_template = isinstance(default, str) and "{{" in default
@@ -57,7 +58,7 @@ class ActionModule(ControllerAction):
         variables.check()
         return {"changed": False, **_plan.shared(meant)}
 
-    def _planned(self, hosts, options, defaults, given):
+    def _planned(self, hosts, options, defaults, given, is_back):
         variables, balancers = _plan.Variables(options, defaults), _drain.described(_COLLECTION)
         connections, undecided, meant = {}, [], {}
         for host in hosts:
@@ -72,7 +73,9 @@ class ActionModule(ControllerAction):
             Display().warning(sentence)
         _plan.check_hosts(hosts, connections)
         variables.check()
-        _maintenance.check_cutoff(variables.of_rollout("kup_window"), variables.of_rollout("kup_window_cutoff"))
+        if not is_back:
+            limits = (variables.of_rollout("kup_window_cutoff"), variables.least_timeout)
+            _maintenance.check_cutoff(variables.of_rollout("kup_window"), *limits)
         passing = _lock_place.report_objection(variables.of_rollout("kup_report_dir"))
         if passing:
             Display().warning(passing)

@@ -47,11 +47,15 @@ def parse(texts):
     return [_windows.parse("kup_window has the element", text) for text in texts]
 
 
-def check_cutoff(texts, cutoff):
-    """:raises KupError: the windows are never open for longer than ``cutoff`` seconds, so that no node would ever begin."""
-    if texts and _windows.longest(parse(texts)) < cutoff:
+def check_cutoff(texts, cutoff, estimate):
+    """Both parameters as for `needed`.
+
+    :raises KupError: the windows are never open for as long as the first node needs, so that none would ever begin.
+    """
+    name, seconds = ("kup_window_cutoff", cutoff) if cutoff else ("kup_switch_timeout", estimate)
+    if texts and _windows.longest(parse(texts)) < seconds:
         raise KupError(
-            f"kup_window_cutoff is {cutoff} s, and kup_window ({'; '.join(texts)}) is never open for as long; "
+            f"{name} is {seconds} s, and kup_window ({'; '.join(texts)}) is never open for as long, so that no node would ever begin; "
             "expected a smaller number or a longer window."
         )
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 
@@ -108,6 +109,8 @@ class Variables:
         self._domains = {}  # host → kup_domain
         self._instances = {}  # host → kup_judge_instance, or its name
         self._extras = set()
+        #: The smallest kup_switch_timeout.
+        self.least_timeout = math.inf
         # Hosts of a group share one object: it is looked at once.
         self._seen = {}
 
@@ -136,6 +139,7 @@ class Variables:
             meant["kup_kernel"] = checked["kup_kernel_release"]
         self._domains[host] = checked.get("kup_domain", "")
         self._extras |= _extras.of_node(checked)
+        self.least_timeout = min(self.least_timeout, checked.get("kup_switch_timeout", math.inf))
         for sentence in filter(
             None, (_short_lived(checked), _judge_metrics.objection(checked), self._unnamed(host, checked))
         ):

@@ -129,9 +129,14 @@ def test_a_zone_that_there_is_not_is_refused(name):
 
 
 def test_a_cutoff_that_no_window_leaves_is_refused():
-    _maintenance.check_cutoff([], 99999)
-    _maintenance.check_cutoff([WINDOW], 7200)
+    _maintenance.check_cutoff([], 99999, 600)
+    _maintenance.check_cutoff([WINDOW], 7200, 99999)
+    _maintenance.check_cutoff([WINDOW], 0, 7200)
     with pytest.raises(
         KupError, match=r"^kup_window_cutoff is 7201 s, and kup_window \(Sat 02:00-04:00\) is never open for as long"
     ):
-        _maintenance.check_cutoff([WINDOW], 7201)
+        _maintenance.check_cutoff([WINDOW], 7201, 600)
+    with pytest.raises(
+        KupError, match=r"^kup_switch_timeout is 7201 s, and kup_window \(Sat 02:00-04:00\) is never open for as long"
+    ):
+        _maintenance.check_cutoff([WINDOW], 0, 7201)
