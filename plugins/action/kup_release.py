@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+from ansible.utils.display import Display
+
 from ansible_collections.kup.fleet.plugins.modules.kup_release import DOCUMENTATION
 from ansible_collections.kup.fleet.plugins.plugin_utils import _facts, _release
 from ansible_collections.kup.fleet.plugins.plugin_utils._controller import ControllerAction
@@ -16,4 +18,6 @@ class ActionModule(ControllerAction):
 
     def work(self, arguments, task_vars):
         facts = _facts.of_hosts(self._task, arguments["hosts"], task_vars["hostvars"])
+        for sentence in _release.older(facts):
+            Display().warning(sentence)
         return {"changed": False, "differing": _release.differing(facts)}

@@ -38,6 +38,29 @@ def differing(facts):
     return wrong
 
 
+def older(facts):
+    """What is to be known of nodes that count as up to date with an older release than others get: sentences, one for each release.
+
+    A node takes what it has installed of a series before what its package lists have.
+    """
+    getting = {node: about["kup_checkpoint_fit"] for node, about in facts.items() if _budget.to_update(about)}
+    newest = _newest({node: fit["release"] for node, fit in getting.items()})
+    found = {}
+    for node, about in facts.items():
+        fit = about.get("kup_checkpoint_fit") or {}
+        running, selector = fit.get("running"), fit.get("selector")
+        if about.get("__kup_failed") or fit.get("needs_update", True) or not running or not selector:
+            continue
+        fitting = [other for other, _first in newest.get(kernels.kind(running), []) if kernels.matches(selector, other)]
+        if fitting and kernels.order(fitting[0]) > kernels.order(running):
+            found.setdefault((running, selector, fitting[0]), []).append(node)
+    return [
+        f"{_budget.names(nodes)} run {running} and count as up to date, because it is what they have installed of kup_kernel {selector}; others get {other}. "
+        "Name that release in kup_kernel to have them updated, too."
+        for (running, selector, other), nodes in found.items()
+    ]
+
+
 def _newest(asked):
     """Dict kind → [(release, first node that has it)], newest first."""
     first = {}

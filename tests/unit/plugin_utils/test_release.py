@@ -42,3 +42,30 @@ def test_older_package_lists_are_refused_with_both_releases():
 )
 def test_others_are_not_compared(other):
     assert _release.differing({"node1": other, "node2": node(NEWER)}) == {}
+
+
+def up_to_date(release, **more):
+    return node(release, needs_update=False, running=release, **more)
+
+
+def test_what_is_up_to_date_with_an_older_release_than_others_get_is_said():
+    facts = {"node1": up_to_date(OLDER), "node2": node(NEWER), "node3": up_to_date(OLDER), "node4": up_to_date(NEWER)}
+    assert _release.older(facts) == [
+        f"node1, node3 run {OLDER} and count as up to date, because it is what they have installed of kup_kernel 7.2; others get {NEWER}. "
+        "Name that release in kup_kernel to have them updated, too."
+    ]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        up_to_date(NEWER),
+        up_to_date(OLDER, selector=OLDER),
+        up_to_date("7.2.9+deb13-amd64"),
+        {**up_to_date(OLDER), "__kup_failed": True},
+        {},
+    ],
+    ids=["newest", "named", "flavour", "refused", "unreachable"],
+)
+def test_of_others_there_is_nothing_to_say(other):
+    assert _release.older({"node1": other, "node2": node(NEWER)}) == []
