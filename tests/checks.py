@@ -32,6 +32,9 @@ ON_REQUEST = ("awx", "drain", "fleet", "frames", "gatefail", "lost", "panic", "r
 FAULTS, FAULTS_COUNT, FAULTS_SEED = "faults", 1, 1482476151
 CASES, CASES_COUNT, CASES_SEED = "cases", 4, 2940382139
 
+PYTEST = ("python", "-m", "pytest", "--durations=15", "--durations-min=3")
+ROLLOUTS = ("tests/unit/rollout", "tests/unit/awx")
+
 # How a failed step of a scenario begins its reason, and how much of the reason the summary repeats.
 REASON = "fatal: "
 REASON_LINES, REASON_COLUMNS = 16, 400
@@ -137,7 +140,9 @@ def checks(venv: Path) -> list[Check]:
         Check("package", "install-check", ("tests/install-check.sh",)),
         # Done while the other checks without a node run; a lab that needs an image of its own still builds it itself.
         Check("vm", "images", ("python", "tests/images.py")),
-        Check("unit", "pytest", ("python", "-m", "pytest", "--durations=15", "--durations-min=3"), limit=1800),
+        # Half of the time of all unit tests: whole rollouts, of nodes that a table answers for.
+        Check("unit", "rollouts", (*PYTEST, *ROLLOUTS), limit=1800),
+        Check("unit", "pytest", (*PYTEST, "tests/unit", *(f"--ignore={path}" for path in ROLLOUTS)), limit=1800),
         Check(
             "vm",
             CASES,
