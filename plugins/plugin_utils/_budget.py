@@ -121,9 +121,10 @@ class Budget:
         self._domains = domains
         self._waves = waves
         bad = _with(facts, "__kup_failed")
-        self.lost = [node for node in facts if node in set(gone(facts, lost)) - set(bad)]
+        away = set(gone(facts, lost)).difference(bad)
+        self.lost = [node for node in facts if node in away]
         self.unreachable = [node for node in bad if facts[node].get("__kup_unreached")]
-        self.failed = [node for node in bad if node not in set(self.unreachable)] + self.lost
+        self.failed = [node for node in bad if not facts[node].get("__kup_unreached")] + self.lost
         self.committed = _that(facts, committed)
         self.broken = _with(facts, "__kup_broke")
         self.stopping = _that(facts, stops)

@@ -6,9 +6,8 @@
 
 from __future__ import annotations
 
-# With these every task runs that has no tag.
-_ALL = ("all", "untagged", "always")
-_NONE = ("all", "untagged")
+# By these every task is named that has no tag.
+_ALL = ("all", "untagged")
 
 
 def objections(run, skipped):
@@ -18,11 +17,11 @@ def objections(run, skipped):
     :param skipped: those of ``--skip-tags``.
     """
     found = []
-    if not set(run).intersection(("all", "untagged")):
+    if not set(run).intersection(_ALL):
         found.append(
             f"--tags is {','.join(run)}, expected none: no task of this playbook has a tag, so that nothing would be done; use -l to choose nodes."
         )
-    wrong = [tag for tag in skipped if tag in _NONE]
+    wrong = [tag for tag in skipped if tag in _ALL]
     if wrong:
         found.append(f"--skip-tags is {','.join(wrong)}, which leaves nothing to do; leave it out.")
     return found
