@@ -44,6 +44,7 @@ _NUMBERS = {
     "kup_window_patience": 0,
     "kup_alerts_patience": 0,
     "kup_judge_interval": 1,
+    "kup_hook_lease": 1,
     "kup_lock_ttl": 1,
     "kup_restore_timeout": 1,
     "kup_switch_timeout": 1,

@@ -76,6 +76,7 @@ _KEYS = (
     "START_SECONDS",
     "OWNER",
     "OWNER_UNTIL",
+    "OWNER_SECONDS",
     "STARTED",
 )
 
@@ -252,7 +253,7 @@ def advance(record, phase, reason="", data=None):
 
 
 def claim(record, owner, target=None):
-    """Let the run ``owner`` work on this node for another `LEASE` seconds, or refuse.
+    """Let the run ``owner`` work on this node, or refuse.
 
     A run whose lease has ended is taken for dead: another one goes on where it stopped, if it wants the same kernel.
 
@@ -267,23 +268,22 @@ def rivals(record, owner, target=None):
     """What keeps the run ``owner`` from working on this node: `Blocker`s (see `claim`)."""
     if not record.unfinished or record["OWNER"] == owner:
         return []
-    left = int(record["OWNER_UNTIL"] or 0) - int(time.time())
-    if left > LEASE:  # the clock was set back: never wait longer than a lease
-        left = LEASE
+    # Where the clock was set back, nobody waits longer than for a whole lease.
+    left = min(int(record["OWNER_UNTIL"] or 0) - int(time.time()), int(record["OWNER_SECONDS"] or LEASE))
     return checks.run_at_work(record, left) or checks.unfinished_update(record, target)
 
 
-def renew(record, owner):
+def renew(record, owner, seconds=LEASE):
     """Note ``owner`` and a fresh lease in ``record`` (not saved)."""
-    record.update(OWNER=owner, OWNER_UNTIL=str(int(time.time()) + LEASE))
+    record.update(OWNER=owner, OWNER_UNTIL=str(int(time.time()) + seconds), OWNER_SECONDS=str(seconds))
 
 
-def take(owner, target=None):
+def take(owner, target=None, seconds=LEASE):
     """`claim` the node's record for ``owner`` and save a fresh lease; returns the record."""
     record = load()
     claim(record, owner, target)
     if record.unfinished:
-        renew(record, owner)
+        renew(record, owner, seconds)
         save(record)
     return record
 

@@ -156,6 +156,12 @@ def test_every_node_whose_turn_came_is_put_back_into_service(runs):
     assert "node3 drained" not in runs["resumed"].asked
 
 
+def test_no_other_rollout_gets_a_node_while_a_hook_takes_its_time(runs):
+    for node in ("node2", "node3"):
+        asked = [line for line in runs["first_up_to_date"].asked if line.startswith(node)]
+        assert asked[asked.index(f"{node} drained") - 1] == f"{node} kup_claim"
+
+
 def test_a_hook_that_fails_in_the_end_is_its_nodes_failure(runs):
     done = runs["hook_fails"]
     assert done.results == {"node1": "committed", "node2": "committed"}

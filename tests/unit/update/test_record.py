@@ -109,6 +109,17 @@ def test_take_renews_the_lease_of_an_unfinished_update(path):
     assert int(found["OWNER_UNTIL"]) > time.time() + records.LEASE - 5
 
 
+def test_a_longer_lease_keeps_others_away_for_as_long_by_any_clock(path):
+    records.save(held(-1))
+    records.take("first", seconds=7200)
+    found = records.load()
+    with pytest.raises(KupError, match=r"or 7[12]\d\d s if it is dead"):
+        records.claim(found, "second")
+    found["OWNER_UNTIL"] = str(int(time.time()) + 10**6)
+    with pytest.raises(KupError, match="or 7200 s if it is dead"):
+        records.claim(found, "second")
+
+
 def test_as_dict():
     plain = Record(PHASE="probation", UNITS="a.service").as_dict()
     assert plain["phase"] == "probation"
