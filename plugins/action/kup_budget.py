@@ -6,37 +6,42 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 
 from ansible_collections.kup.fleet.plugins.modules.kup_budget import DOCUMENTATION
 from ansible_collections.kup.fleet.plugins.plugin_utils import _budget, _domains, _facts, _soak
 from ansible_collections.kup.fleet.plugins.plugin_utils._controller import ControllerAction
 
-_LIMITS = {"max_failed": 0, "max_unreachable": 0, "batch_success": 1}
-
 
 class ActionModule(ControllerAction):
     documentation = DOCUMENTATION
 
     def work(self, arguments, task_vars):
-        for name, least in _LIMITS.items():
-            _budget.share(name, arguments[name], least)
-        facts = _facts.of_hosts(self._task, arguments["hosts"], task_vars["hostvars"])
-        limits = _budget.Limits(**{name: arguments[name] for name in (*_LIMITS, "way")})
-        domains = _domains.Domains(arguments["domains"], arguments["domain_parallel"], arguments["domain_order"])
-        budget = _budget.Budget(facts, arguments["lost"], arguments["batches"], limits, domains, arguments["waves"])
-        node = arguments["node"]
+        plan, divided, node = task_vars["kup_rollout"], task_vars["kup_divided"], arguments["node"]
+        limits, batches = plan["limits"], divided["batches"]
+        facts = _facts.of_hosts(self._task, itertools.chain(*plan["batches"]), task_vars["hostvars"])
+        budget = _budget.Budget(
+            facts,
+            _facts.taken_out(task_vars, divided["lost"]),
+            batches,
+            _budget.Limits(
+                **{name: limits[name] for name in ("max_failed", "max_unreachable", "batch_success", "way")}
+            ),
+            _domains.Domains(plan["domains"], limits["domain_parallel"], limits["domain_order"]),
+            divided["waves"],
+        )
         turn, why = budget.goes(node) if node else (False, budget.objection())
-        soak, length = _soak.Soak(), _soak.Length(arguments["soak"], arguments["soak_node_hours"])
+        soak, length = _soak.Soak(), _soak.Length(limits["soak"], limits["soak_node_hours"])
         if node and not _budget.under_way(facts[node]):
-            about = (node, facts, arguments["batches"], length)
+            about = (node, facts, batches, length)
             # A node that its domain keeps waits, too: the others of its batch may begin after that.
             soak = _soak.due(*about, time.time()) if not budget.objection(node, with_domain=False) else soak
             why = why or _soak.objection(*about)
             turn = turn and not why
         if not node:
-            why = why or _soak.unfinished(facts, arguments["batches"], length)
-            soak = _soak.last(facts, arguments["batches"], length, time.time()) if not why else soak
+            why = why or _soak.unfinished(facts, batches, length)
+            soak = _soak.last(facts, batches, length, time.time()) if not why else soak
         return {
             "changed": False,
             "turn": turn,
@@ -44,6 +49,11 @@ class ActionModule(ControllerAction):
             "soak_nodes": list(soak.nodes),
             "soak_since": soak.since,
             "soak_until": soak.until,
-            # Ansible itself understands the names without the ending.
-            **{f"{name}_nodes": getattr(budget, name) for name in ("failed", "unreachable", "lost", "committed")},
+            **({} if node else _nodes(budget)),
         }
+
+
+def _nodes(budget):
+    """What has become of which nodes. Not for each node whose turn it may be: Ansible keeps what each has been told."""
+    # Ansible itself understands the names without the ending.
+    return {f"{name}_nodes": getattr(budget, name) for name in ("failed", "unreachable", "lost", "committed")}

@@ -88,5 +88,6 @@ class ActionModule(ControllerAction):
             "domains": variables.domains(),
             "instances": variables.instances(),
             "extras": variables.extras(),
+            "limits": variables.limits("back" if is_back else "update"),
             **_plan.shared(meant),
         }

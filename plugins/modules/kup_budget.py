@@ -12,74 +12,12 @@ version_added: 0.1.0
 description:
   - Counts on the controller what has become of the nodes of a rollout, by the facts that its tasks leave with them, and compares it with
     the rollout's budgets and with what is expected of each batch.
+  - It reads what M(kup.fleet.kup_plan) and M(kup.fleet.kup_batches) have said, which is registered as C(kup_rollout) and C(kup_divided). As arguments
+    they would be made anew for each node, and they have the names of all nodes.
 options:
-  hosts:
-    description: Names of all nodes of the rollout, in order.
-    type: list
-    elements: str
-    required: true
-  lost:
-    description: Names of those that Ansible has taken out of the play. They count as failed.
-    type: list
-    elements: str
-    default: []
-  batches:
-    description: Names of the nodes of each batch, as M(kup.fleet.kup_batches) returned them.
-    type: list
-    elements: list
-    default: []
-  waves:
-    description: Names of the nodes of each wave, as M(kup.fleet.kup_batches) returned them.
-    type: list
-    elements: list
-    default: []
-  domains:
-    description: By node, the failure domain that it is in, as M(kup.fleet.kup_plan) returned them. Empty is none.
-    type: dict
-    default: {}
-  domain_parallel:
-    description: How many nodes of a domain may be away at once, a number, or a percentage of its nodes rounded down, one at least.
-    type: raw
-    default: 1
-  domain_order:
-    description: Whether a domain is finished before the next one begins.
-    type: str
-    choices:
-      - any
-      - one_at_a_time
-    default: any
-  max_failed:
-    description: How many nodes may fail, a number, or a percentage of O(hosts) rounded down.
-    type: raw
-    default: 0
-  max_unreachable:
-    description: How many nodes may never have been reached, a number, or a percentage of O(hosts) rounded down.
-    type: raw
-    default: 0
-  batch_success:
-    description:
-      - How many nodes of a batch must have committed before the next one begins, a number, or a percentage of the batch rounded up.
-        One is the least.
-    type: raw
-    default: "50%"
-  soak:
-    description: Seconds that updated nodes run before the next batch begins.
-    type: int
-    default: 0
-  soak_node_hours:
-    description: Hours that they run at least, all together. The soak lasts for O(soak), and until then.
-    type: float
-    default: 0.0
   node:
     description: The node whose turn it may be.
     type: str
-  way:
-    description: Whether the nodes are updated, or taken back to their old kernels.
-    type: str
-    choices:
-      - update
-      - back
-    default: update
 attributes:
   check_mode:
     details: Nothing is ever changed.
@@ -93,9 +31,6 @@ author:
 EXAMPLES = r"""
 - name: Ask whether the node may be switched
   kup.fleet.kup_budget:
-    hosts: "{{ ansible_play_hosts_all }}"
-    batches: "{{ divided.batches }}"
-    max_failed: "10%"
     node: "{{ inventory_hostname }}"
   register: budget
 """

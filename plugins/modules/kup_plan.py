@@ -96,6 +96,19 @@ extras:
   elements: str
   returned: without O(only)
   sample: [kup_drain, kup_hooks.before_switch]
+limits:
+  description: What M(kup.fleet.kup_budget) compares the rollout with, the values of the variables of these names, and C(way).
+  type: dict
+  returned: without O(only)
+  sample:
+    max_failed: 0
+    max_unreachable: 0
+    batch_success: 50%
+    domain_parallel: 1
+    domain_order: any
+    soak: 0
+    soak_node_hours: 0
+    way: update
 run_id:
   description: A new id for this rollout. It begins with the time in UTC.
   type: str

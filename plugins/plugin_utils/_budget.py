@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass
 
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.plugin_utils import _row
 
 #: Phases of a node's record in which an update is half done; roles/kup/vars has the same.
 UNDER_WAY = ("switching", "probation", "returning")
@@ -94,9 +95,7 @@ def gone(facts, lost):
 
 def stops(facts):
     """Whether a node with these facts has failed by a service whose policy (``on_failure``) ends the rollout, as its record says."""
-    told = [(facts.get(name) or {}).get("record") for name in ("kup_restore_returned", "kup_kexec_switched")]
-    record = next(filter(None, told), {})
-    return bool(facts.get("__kup_failed") and record.get("stopped_by"))
+    return bool(facts.get("__kup_failed") and _row.record(facts).get("stopped_by"))
 
 
 def out_of_service(facts):

@@ -15,3 +15,9 @@ def of_hosts(task, hosts, hostvars):
     """
     known = getattr(task.get_variable_manager(), "_nonpersistent_fact_cache", None)
     return {host: (known.get(host) or {} if known is not None else hostvars[host]) for host in hosts}
+
+
+def taken_out(task_vars, before):
+    """List of the hosts that Ansible has taken out of the play, after those that it had taken out ``before``."""
+    here = {*task_vars["ansible_play_hosts"], *before}
+    return [*before, *(host for host in task_vars["ansible_play_hosts_all"] if host not in here)]

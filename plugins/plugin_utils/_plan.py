@@ -80,6 +80,9 @@ ROLLOUT = (
     "kup_rollout_textfile",
     "kup_notify",
 )
+#: Of these, what decides whether the rollout goes on after each node.
+_LIMITS = ("max_failed", "max_unreachable", "batch_success", "domain_parallel", "domain_order")
+_SOAKS = ("soak", "soak_node_hours")
 #: Their values are in no sentence.
 SECRET = ("kup_notify",)
 #: Their values are in no output: a command or an URI may have a password.
@@ -185,6 +188,15 @@ class Variables:
     def of_rollout(self, name):
         """The value of a variable in `ROLLOUT`, after `check`."""
         return self._rollout[name][0]
+
+    def limits(self, way):
+        """Dict of what kup_budget compares the rollout with, after `check`.
+
+        :param way: "update", or "back": then there is no soak.
+        """
+        found = {name: self.of_rollout(f"kup_{name}") for name in _LIMITS}
+        soaks = {name: self.of_rollout(f"kup_{name}") if way == "update" else 0 for name in _SOAKS}
+        return {**found, **soaks, "way": way}
 
     def extras(self):
         """Sorted list of what at least one host has, see `_extras.of_node`."""

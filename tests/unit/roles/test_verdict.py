@@ -47,7 +47,7 @@ PLAY = """
   vars: {{kup_rollout: {{run_id: x}}, kup_units: [c, {{name: a.service, on_failure: stop}}, {{name: b}}]}}
   tasks:
     - ansible.builtin.set_fact: {{__kup_failed: true}}
-      when: inventory_hostname == 'went_on' and __kup_fresh_units | length > 0
+      when: inventory_hostname == 'went_on' and __kup_row.fresh_units | length > 0
     - ansible.builtin.set_fact:
         verdict: "{{{{ {{'row': __kup_row, 'names': __kup_unit_names, 'policies': __kup_unit_policies}} }}}}"
     - ansible.builtin.copy:
