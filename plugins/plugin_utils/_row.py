@@ -87,4 +87,5 @@ def _end(facts):
 def _reason(facts):
     trouble = (facts.get("kup_restore_settled") or {}).get("trouble")
     parts = (facts.get("__kup_reason"), f"and then: {trouble}" if trouble else "", facts.get("kup_drain_left"))
-    return "; ".join(filter(None, parts))
+    # A task's message need be no text: that of ansible.builtin.assert may be a list.
+    return "; ".join(map(str, filter(None, parts)))

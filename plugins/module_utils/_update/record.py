@@ -275,7 +275,8 @@ def rivals(record, owner, target=None):
 
 def renew(record, owner, seconds=LEASE):
     """Note ``owner`` and a fresh lease in ``record`` (not saved)."""
-    record.update(OWNER=owner, OWNER_UNTIL=str(int(time.time()) + seconds), OWNER_SECONDS=str(seconds))
+    longer = str(seconds) if seconds != LEASE else ""
+    record.update(OWNER=owner, OWNER_UNTIL=str(int(time.time()) + seconds), OWNER_SECONDS=longer)
 
 
 def take(owner, target=None, seconds=LEASE):

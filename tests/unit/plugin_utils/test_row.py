@@ -44,6 +44,7 @@ def test_on_the_way_back_the_outage_is_that_of_the_way_back():
         ({"__kup_reason": "a"}, "a"),
         ({"__kup_reason": "a", "kup_restore_settled": {"result": "fell_back", "trouble": ""}}, "a"),
         ({"__kup_reason": "a", "kup_restore_settled": {"result": "fell_back", "trouble": "b"}}, "a; and then: b"),
+        ({"__kup_reason": ["a", "b"], "kup_drain_left": "is drained"}, "['a', 'b']; is drained"),
         ({"__kup_reason": "", "kup_drain_left": "is drained"}, "is drained"),
     ],
 )

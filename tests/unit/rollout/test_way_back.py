@@ -101,6 +101,10 @@ def test_hooks_take_a_node_out_and_in(runs):
     assert "node2 out" not in asked
 
 
+def test_a_rollout_that_keeps_others_away_does_not_keep_a_person_from_taking_nodes_back(runs):
+    assert not [line for done in runs.values() for line in done.asked if "kup_claim" in line]
+
+
 def test_neither_a_window_nor_an_alert_is_waited_for(runs):
     assert "node1" in started(runs["all"])
     assert "waits:" not in runs["all"].said
