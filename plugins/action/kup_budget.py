@@ -23,7 +23,7 @@ class ActionModule(ControllerAction):
         facts = _facts.of_hosts(self._task, itertools.chain(*plan["batches"]), task_vars["hostvars"])
         budget = _budget.Budget(
             facts,
-            _facts.taken_out(task_vars, divided["lost"]),
+            _facts.taken_out(task_vars),
             batches,
             _budget.Limits(
                 **{name: limits[name] for name in ("max_failed", "max_unreachable", "batch_success", "way")}

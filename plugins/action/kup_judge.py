@@ -23,7 +23,7 @@ class ActionModule(ControllerAction):
             _judge_metrics.check_instance(instance)
         metrics = _judge_metrics.parse(arguments["metrics"])
         facts = _facts.of_hosts(self._task, arguments["hosts"], task_vars["hostvars"])
-        sides = _judge.sides(facts, _budget.gone(facts, arguments["lost"]), arguments["nodes"])
+        sides = _judge.sides(facts, _budget.gone(facts, _facts.taken_out(task_vars)), arguments["nodes"])
         window = _judge.Window(arguments["since"], time.time(), arguments["interval"])
         outcome = _judge.patiently(
             lambda: _judge.judge(place, metrics, sides, window, instances), place, time.monotonic, time.sleep

@@ -30,7 +30,7 @@ class ActionModule(ControllerAction):
     def work(self, arguments, task_vars):
         facts = _facts.of_hosts(self._task, arguments["hosts"], task_vars["hostvars"])
         places = [arguments[name] for name in ("batches", "waves", "domains")]
-        nodes = _outlook.rows(facts, arguments["lost"], *places)
+        nodes = _outlook.rows(facts, _facts.taken_out(task_vars), *places)
         run_id = arguments["run_id"]
         window = _maintenance.outlook(arguments["window"], arguments["zone"], time.time())
         control = _control.outlook(arguments["control"])

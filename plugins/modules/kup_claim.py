@@ -54,16 +54,6 @@ from ansible_collections.kup.fleet.plugins.module_utils._update import lock
 from ansible_collections.kup.fleet.plugins.module_utils._update import record as records
 
 
-def claimed(owner, seconds, check_mode):
-    """The node's record with the claim in it."""
-    with lock.exclusive():
-        if not check_mode:
-            return records.take(owner, seconds=seconds)
-        record = records.load()
-        records.claim(record, owner)
-        return record
-
-
 def main():
     module = AnsibleModule(
         argument_spec={
@@ -75,7 +65,8 @@ def main():
     if module.params["seconds"] < 1:
         module.fail_json(msg=f"seconds is {module.params['seconds']}, expected a whole number of at least 1.")
     try:
-        record = claimed(module.params["run_id"], module.params["seconds"], module.check_mode)
+        with lock.exclusive():
+            record = records.take(module.params["run_id"], seconds=module.params["seconds"], dry=module.check_mode)
     except KupError as error:
         module.fail_json(msg=str(error))
     module.exit_json(record=record.as_dict())

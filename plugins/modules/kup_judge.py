@@ -13,6 +13,8 @@ description:
   - Compares the values that metrics have had on updated nodes since a time with those of nodes that are not updated yet, over the same time. Where
     there are none, with the values of the same nodes before their update.
   - Uses the Mann-Whitney test, with the rule and the thresholds of Kayenta.
+  - Nodes that Ansible has taken out of its plays are compared with nothing; it reads what M(kup.fleet.kup_batches) has said of them, which is
+    registered as C(kup_divided).
   - Runs on the controller. If Prometheus does not answer, it is asked again for half a minute.
 options:
   prometheus:
@@ -44,11 +46,6 @@ options:
     type: list
     elements: str
     required: true
-  lost:
-    description: Names of those that Ansible has taken out of the play.
-    type: list
-    elements: str
-    default: []
   instances:
     description: By node, what stands for it in a query, as M(kup.fleet.kup_plan) returned them. The default is its name.
     type: dict

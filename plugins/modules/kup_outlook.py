@@ -12,18 +12,14 @@ version_added: 0.1.0
 description:
   - Shows a table of all nodes - which would be updated, from which kernel to which, with which services, in which batch, and what stands
     in the way of the others - and writes the same as JSON to a file on the controller, plans/RUN_ID.json.
-  - Looks at the facts that the judgement of each node has left, on the controller.
+  - Looks at the facts that the judgement of each node has left, on the controller, and at what M(kup.fleet.kup_batches) has said of nodes that
+    Ansible has taken out of its plays, which is registered as C(kup_divided).
 options:
   hosts:
     description: Names of all nodes of the rollout, in order.
     type: list
     elements: str
     required: true
-  lost:
-    description: Names of those that Ansible has taken out of the play.
-    type: list
-    elements: str
-    default: []
   batches:
     description: The nodes of each batch, as M(kup.fleet.kup_batches) returns them.
     type: list

@@ -17,7 +17,8 @@ def of_hosts(task, hosts, hostvars):
     return {host: (known.get(host) or {} if known is not None else hostvars[host]) for host in hosts}
 
 
-def taken_out(task_vars, before):
-    """List of the hosts that Ansible has taken out of the play, after those that it had taken out ``before``."""
+def taken_out(task_vars):
+    """List of the rollout's hosts that Ansible has taken out of its plays, before it was divided (kup_batches) and since."""
+    before = task_vars["kup_divided"]["lost"]
     here = {*task_vars["ansible_play_hosts"], *before}
     return [*before, *(host for host in task_vars["ansible_play_hosts_all"] if host not in here)]

@@ -279,11 +279,14 @@ def renew(record, owner, seconds=LEASE):
     record.update(OWNER=owner, OWNER_UNTIL=str(int(time.time()) + seconds), OWNER_SECONDS=longer)
 
 
-def take(owner, target=None, seconds=LEASE):
-    """`claim` the node's record for ``owner`` and save a fresh lease; returns the record."""
+def take(owner, target=None, seconds=LEASE, dry=False):
+    """`claim` the node's record for ``owner`` and save a fresh lease; returns the record.
+
+    :param dry: save nothing.
+    """
     record = load()
     claim(record, owner, target)
-    if record.unfinished:
+    if record.unfinished and not dry:
         renew(record, owner, seconds)
         save(record)
     return record

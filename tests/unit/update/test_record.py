@@ -109,6 +109,16 @@ def test_take_renews_the_lease_of_an_unfinished_update(path):
     assert int(found["OWNER_UNTIL"]) > time.time() + records.LEASE - 5
 
 
+def test_a_take_that_is_dry_is_refused_alike_and_saves_nothing(path):
+    records.save(held(-1))
+    before = dict(records.load())
+    assert records.take("second", dry=True)["OWNER"] == before["OWNER"]
+    assert records.load() == before
+    records.save(held(60))
+    with pytest.raises(KupError, match="The run first works on this node"):
+        records.take("second", dry=True)
+
+
 def test_a_longer_lease_keeps_others_away_for_as_long_by_any_clock(path):
     records.save(held(-1))
     records.take("first", seconds=7200)
