@@ -31,20 +31,22 @@ class ActionModule(ControllerAction):
             _domains.Domains(plan["domains"], limits["domain_parallel"], limits["domain_order"]),
             divided["waves"],
         )
+        now = time.time()
         turn, why = budget.goes(node) if node else (False, budget.objection())
         soak, length = _soak.Soak(), _soak.Length(limits["soak"], limits["soak_node_hours"])
         if node and not _budget.under_way(facts[node]):
             about = (node, facts, batches, length)
             # A node that its domain keeps waits, too: the others of its batch may begin after that.
-            soak = _soak.due(*about, time.time()) if not budget.objection(node, with_domain=False) else soak
+            soak = _soak.due(*about, now) if not budget.objection(node, with_domain=False) else soak
             why = why or _soak.objection(*about)
             turn = turn and not why
         if not node:
             why = why or _soak.unfinished(facts, batches, length)
-            soak = _soak.last(facts, batches, length, time.time()) if not why else soak
+            soak = _soak.last(facts, batches, length, now) if not why else soak
         return {
             "changed": False,
-            "turn": turn,
+            "turn": turn and not self._task.check_mode,
+            "at": now,
             "reason": why,
             "soak_nodes": list(soak.nodes),
             "soak_since": soak.since,

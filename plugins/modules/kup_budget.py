@@ -20,7 +20,7 @@ options:
     type: str
 attributes:
   check_mode:
-    details: Nothing is ever changed.
+    details: Nothing is ever changed. It is no node's turn.
 extends_documentation_fragment:
   - kup.fleet.attributes
   - kup.fleet.attributes.action
@@ -41,6 +41,10 @@ turn:
     - Whether O(node) is to be switched now. A node whose update was begun by an earlier rollout always is; one that has failed or needs
       nothing never is.
   type: bool
+  returned: success
+at:
+  description: When this was said, in seconds since the epoch by the controller's clock.
+  type: float
   returned: success
 reason:
   description: Why no further node is switched, as a part of a sentence. Empty if nothing stands in the way.

@@ -67,6 +67,12 @@ def committed(facts):
     return not facts.get("__kup_failed") and bool(not kept.get("failed") or facts.get("__kup_went_back"))
 
 
+def began(facts):
+    """When the turn of a node with these facts began (seconds since the epoch, by the controller's clock)."""
+    # A node that is drained asks once more after that.
+    return float(facts.get("__kup_turn_began") or facts["kup_asked"]["at"])
+
+
 def ended(facts):
     """When a node with these facts has come to the end of its turn (seconds since the epoch, by the controller's clock): when its kernel was
     kept, or it was put back into service after that; None if neither was.
@@ -90,7 +96,7 @@ def gone(facts, lost):
 
     :param facts: dict node → its facts.
     """
-    return [node for node in lost if (facts.get(node) or {}).get("kup_turn") is not False]
+    return [node for node in lost if ((facts.get(node) or {}).get("kup_asked") or {}).get("turn") is not False]
 
 
 def stops(facts):

@@ -77,11 +77,7 @@ def sides(facts, lost, updated):
         if node not in out and _budget.to_update(about) and not (_budget.committed(about) or _budget.under_way(about))
     ]
     # An outage before this rollout is in the values before of a node that it has found on probation.
-    began = {
-        node: float(facts[node]["__kup_turn_began"])
-        for node in updated
-        if facts[node].get("__kup_turn_began") and not _budget.under_way(facts[node])
-    }
+    began = {node: _budget.began(facts[node]) for node in updated if not _budget.under_way(facts[node])}
     return Sides(tuple(_spread(updated, _NODES)), tuple(_spread(others, _NODES)), began)
 
 

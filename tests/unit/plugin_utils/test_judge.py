@@ -17,7 +17,7 @@ from ansible_collections.kup.fleet.plugins.plugin_utils._judge import Outcome, S
 
 FIT = {"kup_checkpoint_fit": {"needs_update": True, "phase": "prepared"}}
 RESUMED = {"kup_checkpoint_fit": {"needs_update": True, "phase": "probation"}}
-KEPT = {"kup_restore_kept": {"failed": False}, "__kup_turn_began": 500.0}
+KEPT = {"kup_restore_kept": {"failed": False}, "kup_asked": {"turn": True, "at": 500.0}}
 PLACE = "http://127.0.0.1:9090"
 SOAK = Window(1000.0, 1600.0, 30)
 ALL = Sides(("a",), ("b", "c"), {"a": 500.0})
@@ -73,7 +73,7 @@ def test_who_is_compared_with_whom(facts, lost, sides):
 
 
 def test_of_many_nodes_some_are_asked_for():
-    facts = {f"n{number}": dict(FIT) for number in range(1000)}
+    facts = {f"n{number}": {**FIT, **KEPT} if number < 500 else dict(FIT) for number in range(1000)}
     found = _judge.sides(facts, [], [f"n{number}" for number in range(500)])
     assert (len(found.updated), len(found.others)) == (100, 100)
     assert (found.updated[:2], found.others[-1]) == (("n0", "n5"), "n995")

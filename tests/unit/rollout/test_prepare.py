@@ -90,5 +90,7 @@ def test_an_ordinary_node_costs_few_tasks(tmp_path):
     done = Rollout(tmp_path / "run", {"first": {}, "second": {}}).run(**UNITS)
     # Each is a process of the controller, also one that is skipped. The first node has those, too, that run once.
     found = re.search(r"^second .* ok=(\d+) .* skipped=(\d+) ", done.output, re.MULTILINE)
-    assert int(found[1]) <= 11
+    assert int(found[1]) <= 10
     assert int(found[2]) <= 1
+    # With its rows in the plan and in the report. Ansible prints a task's name above those of its lines that follow another node's.
+    assert len(re.findall(r"\bsecond\b.*", done.output)) <= 15
