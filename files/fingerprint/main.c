@@ -10,6 +10,7 @@
 #include "base/processes.h"
 #include "base/lines.h"
 #include "descriptors/descriptors.h"
+#include "parking/parking.h"
 #include "pairs/keeper.h"
 #include "pairs/take.h"
 #include "put_right.h"
@@ -22,6 +23,9 @@ static const char usage[] =
 	"  fingerprint record PID... >FILE    what can be observed of these processes, which stand still\n"
 	"  fingerprint put-right FILE         compare the restored processes, set what differs, and print what is left (exit code 3)\n"
 	"  fingerprint revert-backoff FILE... have the peers of these connections send again at once what was not acknowledged\n"
+	"  fingerprint near PID... >LIST      the near peers of these processes\n"
+	"  fingerprint park LIST              have them send nothing; the processes stand still\n"
+	"  fingerprint unpark FILE...         have the peers of these connections go on\n"
 	"  fingerprint ask PID...             what only these processes can tell of themselves: lines THREAD NAME VALUE\n"
 	"  fingerprint set FILE               have them set what such lines say\n"
 	"  fingerprint take-pairs DIR <LIST   the unix connections between these units, whose processes stand still\n"
@@ -72,7 +76,8 @@ static int put_right(const char *path)
 	return left ? EXIT_DIFFERENT : EXIT_OK;
 }
 
-static int revert_backoff(char **paths, size_t count)
+/* Tells the peers of the connections in these records. */
+static int tell(const struct telling *telling, char **paths, size_t count)
 {
 	struct connections connections = { 0 };
 	int result = 0;
@@ -89,7 +94,7 @@ static int revert_backoff(char **paths, size_t count)
 		connections_add(&connections, fingerprint_sockets(found));
 		fingerprint_free(found);
 	}
-	if (backoff_revert(&connections))
+	if (connections_tell(&connections, telling))
 		result = -1;
 	connections_free(&connections);
 	return result ? EXIT_FAILED : EXIT_OK;
@@ -125,6 +130,18 @@ static int run_pairs(int argc, char **argv)
 	return EXIT_USAGE;
 }
 
+/* The commands for peers that wait; those of `run_pairs` where it is none of these. */
+static int run_parking(int argc, char **argv)
+{
+	if (is_command(argc, argv, "near", 1, INT_MAX))
+		return parking_list(stdout, argv + 2, (size_t)argc - 2) ? EXIT_FAILED : EXIT_OK;
+	if (is_command(argc, argv, "park", 1, 1))
+		return parking_tell(argv[2]) ? EXIT_FAILED : EXIT_OK;
+	if (is_command(argc, argv, "unpark", 1, INT_MAX))
+		return tell(&parking_open, argv + 2, (size_t)argc - 2);
+	return run_pairs(argc, argv);
+}
+
 int main(int argc, char **argv)
 {
 	static char buffer[1 << 20];
@@ -135,10 +152,10 @@ int main(int argc, char **argv)
 	if (is_command(argc, argv, "put-right", 1, 1))
 		return put_right(argv[2]);
 	if (is_command(argc, argv, "revert-backoff", 1, INT_MAX))
-		return revert_backoff(argv + 2, (size_t)argc - 2);
+		return tell(&backoff_revert, argv + 2, (size_t)argc - 2);
 	if (is_command(argc, argv, "ask", 1, INT_MAX))
 		return attributes_ask(argc - 2, argv + 2, stdout) ? EXIT_FAILED : EXIT_OK;
 	if (is_command(argc, argv, "set", 1, 1))
 		return attributes_set(argv[2]) ? EXIT_FAILED : EXIT_OK;
-	return run_pairs(argc, argv);
+	return run_parking(argc, argv);
 }

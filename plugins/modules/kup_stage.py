@@ -102,6 +102,12 @@ options:
         again later.
     type: bool
     default: true
+  park_connections:
+    description:
+      - Whether near peers of the units' TCP connections are told to send nothing during the outage, by a window of zero right before it, and
+        to go on right after it.
+    type: bool
+    default: false
 attributes:
   check_mode:
     details: Nothing is changed on the node. Kernels that look staged are not loaded once more to prove it.
@@ -175,6 +181,7 @@ RECORDED = (
     "commit_timeout",
     "watch_interval",
     "revert_backoff",
+    "park_connections",
 )
 
 
@@ -226,6 +233,7 @@ def main():
             "commit_timeout": {"type": "int", "required": True},
             "watch_interval": {"type": "int", "default": 0},
             "revert_backoff": {"type": "bool", "default": True},
+            "park_connections": {"type": "bool", "default": False},
             "run_id": {"type": "str", "required": True},
         },
         supports_check_mode=True,

@@ -173,15 +173,15 @@ CASES = (
         "number >= setting",
     ),
     Mutation(
-        "files/fingerprint/backoff/revert.c",
+        "files/fingerprint/peers/connections.c",
         "peers that have sent what was lost are told again",
         "one->told && received != one->received",
         "one->told && received < one->received",
     ),
     Mutation(
-        "files/fingerprint/backoff/revert.c",
+        "files/fingerprint/peers/connections.c",
         "peers inside the node are told, too",
-        "\t\tif (!own)\n",
+        "\t\tif (!is_own(&addresses, &connections->list[i].own, &connections->list[i].peer))\n",
         "\t\tif (i < connections->count)\n",
     ),
     Mutation(
@@ -235,7 +235,7 @@ CASES = (
     Mutation(
         "plugins/module_utils/_update/network_lock.py",
         "the network lock drops nothing",
-        '        incoming.append(f"{protocol} dport @{name} drop")\n',
+        '        incoming.append(f"{protocol} dport @{name}")\n',
         "",
     ),
     Mutation(
@@ -1057,8 +1057,26 @@ CASES = (
     Mutation(
         "plugins/module_utils/_update/switch.py",
         "a freeze has no limit of its own",
-        "        checkpoints.freeze(self._checkpoints, self._patience, is_last=True)",
-        "        checkpoints.freeze(self._checkpoints, is_last=True)",
+        "        checkpoints.freeze(self._checkpoints, self._patience, is_last=True, park=self._parking.begin)",
+        "        checkpoints.freeze(self._checkpoints, is_last=True, park=self._parking.begin)",
+    ),
+    Mutation(
+        "plugins/module_utils/_update/parking.py",
+        "peers wait for ever after a switch that was given up",
+        "        if self._rules:\n            network_lock.release(network_lock.WAITING)\n",
+        "        pass\n",
+    ),
+    Mutation(
+        "files/fingerprint/parking/tell.c",
+        "what comes before the outage is not acknowledged",
+        "(told[i].is_told && next.expected == told[i].expected))",
+        "told[i].is_told)",
+    ),
+    Mutation(
+        "files/fingerprint/parking/open.c",
+        "peers are told of room that is not known",
+        "\tif (!connection->next.window)\n\t\treturn 0;\n",
+        "",
     ),
     Mutation(
         "plugins/plugin_utils/_wait.py",

@@ -12,47 +12,6 @@ enum { HOPS = 64 };
 /* The peer's segment had a byte of data; the message has its headers only. */
 enum { SEGMENT = sizeof(struct tcphdr) + 1 };
 
-int endpoint_parse(const struct sockaddr *address, socklen_t size, struct endpoint *endpoint)
-{
-	struct sockaddr_in four;
-	struct sockaddr_in6 six;
-
-	memset(endpoint, 0, sizeof(*endpoint));
-	if (size >= sizeof(four) && address->sa_family == AF_INET) {
-		memcpy(&four, address, sizeof(four));
-		endpoint->family = AF_INET;
-		endpoint->address.four = four.sin_addr;
-		endpoint->port = four.sin_port;
-		return 0;
-	}
-	if (size < sizeof(six) || address->sa_family != AF_INET6)
-		return -1;
-	memcpy(&six, address, sizeof(six));
-	endpoint->port = six.sin6_port;
-	if (IN6_IS_ADDR_V4MAPPED(&six.sin6_addr)) {
-		endpoint->family = AF_INET;
-		memcpy(&endpoint->address.four, six.sin6_addr.s6_addr + 12, sizeof(endpoint->address.four));
-	} else {
-		endpoint->family = AF_INET6;
-		endpoint->address.six = six.sin6_addr;
-	}
-	return 0;
-}
-
-/* RFC 1071, of an even number of bytes. */
-static uint16_t checksum(const void *bytes, size_t size)
-{
-	uint32_t sum = 0;
-	uint16_t word;
-
-	for (size_t i = 0; i < size; i += sizeof(word)) {
-		memcpy(&word, (const unsigned char *)bytes + i, sizeof(word));
-		sum += word;
-	}
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (uint16_t)~(sum + (sum >> 16));
-}
-
 static size_t put_segment(const struct endpoint *own, const struct endpoint *peer, uint32_t sequence, unsigned char *bytes)
 {
 	struct tcphdr tcp = { .source = peer->port, .dest = own->port, .seq = htonl(sequence), .doff = sizeof(tcp) / 4, .ack = 1 };
@@ -74,11 +33,11 @@ static size_t build4(const struct endpoint *own, const struct endpoint *peer, ui
 			    .daddr = own->address.four.s_addr };
 	size_t size = sizeof(icmp) + sizeof(ip);
 
-	ip.check = checksum(&ip, sizeof(ip));
+	ip.check = checksum(&ip, sizeof(ip), 0);
 	memcpy(bytes, &icmp, sizeof(icmp));
 	memcpy(bytes + sizeof(icmp), &ip, sizeof(ip));
 	size += put_segment(own, peer, sequence, bytes + size);
-	icmp.checksum = checksum(bytes, size);
+	icmp.checksum = checksum(bytes, size, 0);
 	memcpy(bytes, &icmp, sizeof(icmp));
 	return size;
 }

@@ -3,23 +3,7 @@
 #ifndef FINGERPRINT_MESSAGE_H
 #define FINGERPRINT_MESSAGE_H
 
-#include <netinet/in.h>
-#include <sys/socket.h>
-
-#include "base/processes.h"
-
-/* An end of a connection. An IPv4 address that is mapped into IPv6 is an IPv4 address here. */
-struct endpoint {
-	int family;
-	union {
-		struct in_addr four;
-		struct in6_addr six;
-	} address;
-	in_port_t port; /* in network byte order */
-};
-
-/* -1: it is no internet address. */
-int endpoint_parse(const struct sockaddr *address, socklen_t size, struct endpoint *endpoint);
+#include "peers/endpoint.h"
 
 /* ICMP, the header of the peer's packet, and TCP's of its segment, the longer ones being those of IPv6. */
 enum { MESSAGE_MAX = 8 + 40 + 20 };

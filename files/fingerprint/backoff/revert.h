@@ -9,17 +9,8 @@
 #ifndef FINGERPRINT_REVERT_H
 #define FINGERPRINT_REVERT_H
 
-#include "sockets/put_right.h"
+#include "peers/connections.h"
 
-struct connections {
-	struct connection *list;
-	size_t count;
-};
-
-/* Appends the connections of a record whose peers may have to send again. */
-void connections_add(struct connections *connections, const struct sockets_found *found);
-void connections_free(struct connections *connections);
-/* Sends to all, and once more, twice, to those who have sent nothing since. -1: not all could be sent, it is said why. */
-int backoff_revert(struct connections *connections);
+extern const struct telling backoff_revert;
 
 #endif

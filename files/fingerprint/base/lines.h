@@ -11,7 +11,7 @@
 
 #include "base/processes.h"
 
-#define LINES_HEAD "kup-fingerprint 2"
+#define LINES_HEAD "kup-fingerprint 3"
 /* Bounds of what is read. A file beyond them was not written by this program. */
 #define LINES_BYTES_MAX ((size_t)512 << 20)
 #define WORDS_MAX 160

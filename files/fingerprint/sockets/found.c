@@ -122,16 +122,17 @@ static int take_socket(struct sockets_found *found, struct words *words)
 static int take_sequence(struct sockets_found *found, struct words *words)
 {
 	struct socket_line *line = found->sockets_count ? &found->sockets[found->sockets_count - 1] : NULL;
-	uint64_t expected;
+	uint64_t expected, sent, window;
 	pid_t pid;
 	int number;
 
-	if (words->count != 4 || parse_holder(words, &pid, &number) || parse_number(words->word[3], UINT32_MAX, &expected))
+	if (words->count != 6 || parse_holder(words, &pid, &number) || parse_number(words->word[3], UINT32_MAX, &expected) ||
+	    parse_number(words->word[4], UINT32_MAX, &sent) || parse_number(words->word[5], UINT16_MAX, &window))
 		return -1;
 	if (!line || line->pid != pid || line->number != number || line->is_open || !line->identity.remote.size)
 		return -1;
 	line->is_open = true;
-	line->expected = (uint32_t)expected;
+	line->next = (struct sequences){ .expected = (uint32_t)expected, .sent = (uint32_t)sent, .window = (uint16_t)window };
 	return 0;
 }
 

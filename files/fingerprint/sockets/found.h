@@ -8,6 +8,7 @@
 #include "sockets/file_name.h"
 #include "sockets/identity.h"
 #include "sockets/options.h"
+#include "sockets/sequence.h"
 
 struct socket_set {
 	const char *words; /* NAME=VALUE, one behind the other, each with its NUL */
@@ -19,8 +20,8 @@ struct socket_line {
 	int number;
 	struct identity identity;
 	size_t set;
-	bool is_open;      /* data may come from the peer */
-	uint32_t expected; /* the next of its sequence numbers then */
+	bool is_open;		/* data may come from the peer */
+	struct sequences next;	/* if so: where the connection stood */
 };
 
 struct membership_line {

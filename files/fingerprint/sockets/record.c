@@ -146,7 +146,7 @@ static int record_socket(struct sockets_recorder *recorder, pid_t pid, int numbe
 	struct identity identity;
 	CLEANUP_FREE char *text = NULL;
 	unsigned long set;
-	uint32_t expected;
+	struct sequences next;
 	size_t size;
 	FILE *memory;
 
@@ -164,8 +164,9 @@ static int record_socket(struct sockets_recorder *recorder, pid_t pid, int numbe
 	fputc(' ', recorder->file);
 	value_write(recorder->file, &identity.remote.address, identity.remote.size);
 	fprintf(recorder->file, " %lu\n", set);
-	if ((identity.on & ON_STREAM) && identity.remote.size && is_open_for_peer(copy, NULL) && !expected_sequence(copy, &expected))
-		fprintf(recorder->file, "sequence %d %d %" PRIu32 "\n", pid, number, expected);
+	if ((identity.on & ON_STREAM) && identity.remote.size && is_open_for_peer(copy, NULL) && !sequences_read(copy, &next))
+		fprintf(recorder->file, "sequence %d %d %" PRIu32 " %" PRIu32 " %u\n", pid, number, next.expected, next.sent,
+			next.window);
 	if (identity.on & ON_DATAGRAM)
 		memberships_record(recorder->file, &recorder->groups, pid, number, copy, identity.family);
 	if (identity.on & ON_UNIX) {

@@ -113,7 +113,7 @@ class Descriptors(recorded.Recorded):
         for number, line in self.record().items():
             for word in line.split()[3:]:
                 name, value = word.split("=", 1)
-                self.write(f"kup-fingerprint 2\n{line.replace(word, f'{name}=none')}\n")
+                self.write(f"kup-fingerprint 3\n{line.replace(word, f'{name}=none')}\n")
                 found = self.compare()
                 self.assertEqual(found, [f"process {self.pid} descriptor {number}: {name} is {value}, was none"])
 
@@ -158,7 +158,7 @@ class Descriptors(recorded.Recorded):
             "at=5.1 interval=0.000000000 flags=1 ticks=0",
             "at=off flags=1",
         ):
-            self.write(f"kup-fingerprint 2\ntimer {self.pid} {number} {words}\n")
+            self.write(f"kup-fingerprint 3\ntimer {self.pid} {number} {words}\n")
             self.assertEqual(
                 self.compare(), [f"process {self.pid} descriptor {number}: its timer could not be set again"]
             )
@@ -174,7 +174,7 @@ class Descriptors(recorded.Recorded):
 
     def test_flags_that_nobody_can_set_are_told(self):
         line = self.record()[self.numbers["pipe"]]
-        self.write(f"kup-fingerprint 2\n{line.replace('flags=02000000', 'flags=02004001')}\n")
+        self.write(f"kup-fingerprint 3\n{line.replace('flags=02000000', 'flags=02004001')}\n")
         (found,) = self.compare()
         self.assertTrue(found.endswith("flags is 02000000, was 02004001"), found)
 
@@ -196,7 +196,7 @@ class Descriptors(recorded.Recorded):
         before = self.told("file")["lock"]
         locks = sorted([*before.split(";"), "POSIX,ADVISORY,READ,40,40", "POSIX,ADVISORY,WRITE,100,EOF"])
         line = self.record()[self.numbers["file"]]
-        self.write(f"kup-fingerprint 2\n{line.replace(before, ';'.join(locks))}\n")
+        self.write(f"kup-fingerprint 3\n{line.replace(before, ';'.join(locks))}\n")
         maps = self.maps()
         self.assertEqual(self.compare(), [])
         self.assertEqual(self.told("file")["lock"].split(";"), locks)
@@ -214,7 +214,7 @@ class Descriptors(recorded.Recorded):
             "-",
             "WRITE,99999999999999999999,EOF",
         ):
-            self.write(f"kup-fingerprint 2\n{line.replace(before, f'{before};POSIX,ADVISORY,{missing}')}\n")
+            self.write(f"kup-fingerprint 3\n{line.replace(before, f'{before};POSIX,ADVISORY,{missing}')}\n")
             with open(self.file, "r+", encoding="ascii") as other:
                 fcntl.lockf(other, fcntl.LOCK_EX, 1, 40)
                 (found,) = self.compare()
@@ -229,19 +229,19 @@ class Descriptors(recorded.Recorded):
 
     def test_what_an_older_kernel_does_not_tell_is_no_difference(self):
         line = self.record()[self.numbers["pipe"]]
-        self.write(f"kup-fingerprint 2\n{line} eventfd-semaphore=1 other=1\n")
+        self.write(f"kup-fingerprint 3\n{line} eventfd-semaphore=1 other=1\n")
         self.assertEqual(
             self.compare(), [f"process {self.pid} descriptor {self.numbers['pipe']}: other is not told, was 1"]
         )
 
     def test_one_that_is_not_there(self):
         self.record()
-        self.write(f"kup-fingerprint 2\ndescriptor {self.pid} 900 kind=file\n")
+        self.write(f"kup-fingerprint 3\ndescriptor {self.pid} 900 kind=file\n")
         self.assertEqual(self.compare(), [f"process {self.pid} descriptor 900: it is not there"])
 
     def test_a_process_that_runs_may_have_changed_all_of_it(self):
         self.record()
-        self.write(f"kup-fingerprint 2\ndescriptor {self.pid} 900 kind=file\n")
+        self.write(f"kup-fingerprint 3\ndescriptor {self.pid} 900 kind=file\n")
         self.target.send_signal(signal.SIGCONT)
         os.waitid(os.P_PID, self.pid, os.WCONTINUED)
         self.assertEqual(self.compare(), [])

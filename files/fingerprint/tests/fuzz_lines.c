@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fuzz target: the record of a fingerprint, and the kernel's lists of multicast groups. The first byte chooses the reader. */
+/* Fuzz target: the record of a fingerprint, the list of near peers, and the kernel's lists of multicast groups. The first byte chooses. */
 #include <netinet/in.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -8,23 +8,27 @@
 #include <sys/socket.h>
 
 #include "base/lines.h"
+#include "parking/near.h"
 #include "put_right.h"
 #include "sockets/memberships.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void try_record(const uint8_t *data, size_t size)
+static void try_text(const uint8_t *data, size_t size, bool is_list)
 {
 	static const char head[] = LINES_HEAD "\n";
 	size_t length = sizeof(head) - 1;
 	char *text = take_more(NULL, length + size + 1, 1);
 	struct fingerprint *found;
+	struct near_peers peers;
 
 	/* A copy, whose end the sanitizer watches. */
 	memcpy(text, head, length);
 	memcpy(text + length, data, size);
 	text[length + size] = '\0';
-	found = fingerprint_parse(text, length + size, "input");
+	if (is_list && !near_parse(&peers, text, length + size, "input"))
+		near_free(&peers);
+	found = is_list ? NULL : fingerprint_parse(text, length + size, "input");
 	if (found)
 		fingerprint_free(found);
 	free(text);
@@ -46,11 +50,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (!size)
 		return -1;
-	if (data[0] % 4 == 2)
+	if (data[0] % 5 == 4)
+		try_text(data + 1, size - 1, true);
+	else if (data[0] % 5 == 2)
 		try_groups(data + 1, size - 1, AF_INET);
-	else if (data[0] % 4 == 3)
+	else if (data[0] % 5 == 3)
 		try_groups(data + 1, size - 1, AF_INET6);
 	else
-		try_record(data + 1, size - 1);
+		try_text(data + 1, size - 1, false);
 	return 0;
 }

@@ -509,7 +509,7 @@ class Sockets(unittest.TestCase):
     def test_a_process_that_has_ended_has_none(self):
         with subprocess.Popen(["true"]) as child:
             child.wait()
-        self.assertEqual(run("record", str(child.pid)).stdout, "kup-fingerprint 2\n")
+        self.assertEqual(run("record", str(child.pid)).stdout, "kup-fingerprint 3\n")
 
     def test_a_damaged_record_changes_nothing(self):
         one = self.make(socket.AF_INET, socket.SOCK_DGRAM)

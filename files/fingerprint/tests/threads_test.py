@@ -108,7 +108,7 @@ class Credentials(recorded.Recorded):
         lines = self.record()
         self.order("privileges")
         self.assertEqual(self.compare(), [f"{self.where}: NoNewPrivs is 1, was 0"])
-        text = "\n".join(["kup-fingerprint 2", *lines, ""])
+        text = "\n".join(["kup-fingerprint 3", *lines, ""])
         self.write(text.replace("NoNewPrivs=0", "NoNewPrivs=1"))
         self.assertIn(f"process {self.pid} thread {self.pid}: NoNewPrivs is 0, was 1", self.compare())
 
@@ -135,7 +135,7 @@ class Credentials(recorded.Recorded):
     def test_a_thread_that_has_ended_is_missed_where_the_process_has_not_run(self):
         self.assertEqual([line.split()[2] for line in self.record()], [str(self.pid), str(self.thread)])
         # Above the highest number
-        self.write(f"kup-fingerprint 2\nthread {self.pid} {2**22} Groups=4,24\n")
+        self.write(f"kup-fingerprint 3\nthread {self.pid} {2**22} Groups=4,24\n")
         self.assertEqual(self.compare(), [])
         self.stop()
         self.assertEqual(self.compare(), [f"process {self.pid} thread {2**22}: it is not there"])
@@ -158,7 +158,7 @@ class Credentials(recorded.Recorded):
                 word = next(word for word in line.split() if word.startswith(f"{name}="))
                 # Of signals some more may be blocked.
                 other = f"{name}={'f' * 16}"
-                self.write(f"kup-fingerprint 2\n{line.replace(word, other)}\n")
+                self.write(f"kup-fingerprint 3\n{line.replace(word, other)}\n")
                 (found,) = self.compare()
                 self.assertTrue(found.endswith(f": {name} is {facts(line)[name]}, was {'f' * 16}"), found)
 
@@ -211,7 +211,7 @@ class Credentials(recorded.Recorded):
 
     def test_one_that_runs_may_have_changed_what_moves(self):
         lines = self.record()
-        text = "\n".join(["kup-fingerprint 2", *lines, ""])
+        text = "\n".join(["kup-fingerprint 3", *lines, ""])
         self.write(text.replace("Umask=", "Umask=7").replace("SigBlk=0", "SigBlk=f"))
         self.assertEqual(self.compare(), [])
         self.stop()
@@ -220,8 +220,8 @@ class Credentials(recorded.Recorded):
     def test_one_that_nobody_has_waited_for_is_not_recorded(self):
         with subprocess.Popen(["true"]) as child:
             os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-            self.assertEqual(run("record", str(child.pid)).stdout, "kup-fingerprint 2\n")
-            self.write(f"kup-fingerprint 2\nthread {child.pid} {child.pid} Groups=4\n")
+            self.assertEqual(run("record", str(child.pid)).stdout, "kup-fingerprint 3\n")
+            self.write(f"kup-fingerprint 3\nthread {child.pid} {child.pid} Groups=4\n")
             self.assertEqual(self.compare(), [])
 
 

@@ -28,6 +28,7 @@ let_go() {
 	event restore-end
 	open_network
 	event open
+	unpark
 	revert_backoff
 	end_pairs
 	forbid_nonlocal_bind

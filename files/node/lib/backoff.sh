@@ -1,6 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Peers that have sent again and again during the outage, and would wait up to another time as long (files/fingerprint/backoff/revert.h).
+# Peers of restored connections that have sent again and again during the outage, and would wait up to another time as long
+# (files/fingerprint/backoff/revert.h), and those that were told to wait (files/fingerprint/parking/parking.h).
 
 # shellcheck disable=SC2154  # variables of lib/record.sh
 
@@ -13,24 +14,40 @@ leave_group() {
 	done
 }
 
-# revert_backoff: have the peers of restored units send again at once. In the background: nothing waits for it, and whatever becomes of it
-# costs no restore. It needs none of the caller's descriptors, such as locks.
-revert_backoff() {
-	[ "$REVERT_BACKOFF" = True ] || return 0
-	set --
+# tell_peers NAME ARGUMENT...: run the program that tells them, with what it says in $run/NAME. In the background: nothing waits for it, and
+# whatever becomes of it costs no restore. It needs none of the caller's descriptors, such as locks.
+tell_peers() {
+	said=$run/$1
+	shift
+	{
+		leave_group 2>/dev/null || :
+		exec "$lib/fingerprint" "$@"
+	} </dev/null 3<&- 4<&- 5>&- 9<&- >"$said" 2>"$said-failed" &
+}
+
+# tell_restored NAME VERB: tell the peers of restored units
+tell_restored() {
+	set -- "$1" "$2"
 	for other in $UNITS; do
 		{ [ -e "$run/$other.restored" ] && [ -e "$plan/fingerprint-$other" ]; } || continue
 		set -- "$@" "$plan/fingerprint-$other"
 	done
-	[ $# -gt 0 ] || return 0
-	{
-		leave_group 2>/dev/null || :
-		exec "$lib/fingerprint" revert-backoff "$@"
-	} </dev/null 3<&- 4<&- 5>&- 9<&- >"$run/backoff" 2>"$run/backoff-failed" &
+	[ $# -eq 2 ] || tell_peers "$@"
+}
+
+# unpark: have those go on that were told to wait
+unpark() {
+	[ "$PARK_CONNECTIONS" != True ] || tell_restored unparked unpark
+}
+
+# revert_backoff: have those send again at once who have sent in vain
+revert_backoff() {
+	[ "$REVERT_BACKOFF" != True ] || tell_restored backoff revert-backoff
 }
 
 # backoff_complaint: print, for the record, why peers were not told
 backoff_complaint() {
-	[ -s "$run/backoff-failed" ] || return 0
-	printf '; %s' "$(one_line 300 <"$run/backoff-failed")"
+	for name in backoff unparked; do
+		[ ! -s "$run/$name-failed" ] || printf '; %s' "$(one_line 300 <"$run/$name-failed")"
+	done
 }

@@ -19,7 +19,7 @@ intact() {
 # and $plan (the boot plan of the checkpoint that this boot restores)
 load_record() {
 	PHASE='' REASON='' DATA='' ID='' IMAGES='' KERNEL_OLD='' KERNEL_NEW='' CHECKPOINT='' DISK_CHECKPOINT='' UNITS='' PANIC='' CRASHKERNEL=''
-	ON_FAILURE='' FAILED_UNITS='' FRESH_UNITS='' RESTORE_TIMEOUT='' REVERT_BACKOFF='' record=''
+	ON_FAILURE='' FAILED_UNITS='' FRESH_UNITS='' RESTORE_TIMEOUT='' REVERT_BACKOFF='' PARK_CONNECTIONS='' record=''
 	for file in $state/record $state/record.copy; do
 		# The check comes first: no line of a damaged record may be executed.
 		if intact "$file"; then

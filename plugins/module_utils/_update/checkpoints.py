@@ -117,11 +117,12 @@ def quiet(checkpoints):
         _await_accepted(sockets)
 
 
-def freeze(checkpoints, patience=PATIENCE, is_last=False):
+def freeze(checkpoints, patience=PATIENCE, is_last=False, park=None):
     """Apply the network lock, freeze and dump all units at once; returns with complete images. Errors: see `start`.
 
     :param patience: seconds for the dump.
     :param is_last: the kernel ends after it, and with it what only the kernel has; `quiet` came before.
+    :param park: called when all stands still, right before the network lock.
     """
     sockets = _sockets(checkpoints)
     cgroups = [each.unit.cgroup for each in checkpoints if each.findings.lock == connection_lock.NONE]
@@ -130,7 +131,7 @@ def freeze(checkpoints, patience=PATIENCE, is_last=False):
         network_lock.apply(lock)
     _await_accepted(sockets)
     freeze_order.hold(groups)
-    stopped = _lock_stopped(groups, sockets, lock) if is_last else []
+    stopped = _lock_stopped(groups, sockets, lock, park) if is_last else []
     rings = [each for each in checkpoints if each.has_ring]
     _await_disks(rings)
     for each in checkpoints:
@@ -151,7 +152,7 @@ def _ports(sockets):
     return {each.local[1] for each in sockets if each.protocol.startswith("tcp")}
 
 
-def _lock_stopped(groups, sockets, lock):
+def _lock_stopped(groups, sockets, lock, park):
     """Apply the network lock to units that stand, behind the last answers of connections that are closed already: nobody has such a connection, so
     it cannot be carried. Units that ran on would close more of them.
 
@@ -163,6 +164,8 @@ def _lock_stopped(groups, sockets, lock):
         stopped = [each for group in groups for each in group]
         freeze_order.stop(stopped)
         _wait(_SENDING, lambda: not tcp_states.closing(ports))
+        if park:
+            park()
     network_lock.apply(lock)
     if stopped and inet_sockets.waiting(_listeners(sockets)):
         # A slow client has come in meanwhile, and CRIU refuses a listener with a queue.

@@ -18,12 +18,12 @@ from .._files import read_lines
 from .._paths import RUN, RUNTIME
 from .._run import is_program
 
-_PROGRAM = f"{RUNTIME}/fingerprint"
+PROGRAM = f"{RUNTIME}/fingerprint"
 
 
 def lacking():
     """Why nothing can be recorded on this node; empty: it can."""
-    return "" if is_program(_PROGRAM) else f"the program {_PROGRAM} does not run on this node"
+    return "" if is_program(PROGRAM) else f"the program {PROGRAM} does not run on this node"
 
 
 def record(trees, directory):
@@ -32,16 +32,32 @@ def record(trees, directory):
     :raises KupError: something cannot be recorded.
     """
     for unit, processes in trees.items():
-        path = f"{directory}/fingerprint-{unit}"
-        words = [_PROGRAM, "record", *(str(process.pid) for process in processes)]
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
-            try:
-                done = subprocess.run(words, stdout=stream, stderr=subprocess.PIPE, check=False)  # pylint: disable=ansible-bad-function
-            except OSError as error:
-                raise KupError(f"{_PROGRAM} cannot be run: {error}; install the node's programs anew.") from error
-        if done.returncode:
-            said = done.stderr.decode("ascii", "replace").strip() or f"exit code {done.returncode}"
-            raise KupError(f"The fingerprint of {unit} cannot be recorded: {said}")
+        try:
+            write(f"{directory}/fingerprint-{unit}", "record", processes)
+        except KupError as error:
+            raise KupError(f"The fingerprint of {unit} cannot be recorded: {error}") from error
+
+
+def write(path, verb, processes):
+    """Have the program do ``verb`` with processes, and write what it prints into the new file ``path``, not synced.
+
+    :raises KupError: see `run_program`.
+    """
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "wb") as stream:
+        run_program(verb, *(str(process.pid) for process in processes), stdout=stream)
+
+
+def run_program(*words, stdout=subprocess.DEVNULL):
+    """Run it with these words.
+
+    :raises KupError: it cannot be run, or fails, with what it says.
+    """
+    try:
+        done = subprocess.run([PROGRAM, *words], stdout=stdout, stderr=subprocess.PIPE, check=False)  # pylint: disable=ansible-bad-function
+    except OSError as error:
+        raise KupError(f"{PROGRAM} cannot be run: {error}; install the node's programs anew.") from error
+    if done.returncode:
+        raise KupError(done.stderr.decode("ascii", "replace").strip() or f"exit code {done.returncode}")
 
 
 def differences(unit):

@@ -39,6 +39,7 @@ def clean_up(record, dry=False):
     for directory in (BOOT, REHEARSAL_IMAGES):
         shutil.rmtree(directory, ignore_errors=True)
     network_lock.release()
+    network_lock.release(network_lock.WAITING)
     if loaded:
         kexec.unload()
     registry.ENGINES[record["ENGINE"] or "criu"].give_up()

@@ -22,6 +22,8 @@ from .._run import run
 TABLE = "inet kup"
 #: The second table of the next boot.
 HELD = "inet kup_held"
+#: The table by which peers wait.
+WAITING = "inet kup_parked"
 
 # The kernel sends a bare acknowledgement when a connection leaves repair mode. It tells the node's own filter that the connection is
 # established: to connection tracking, which is new in this boot, the next packet of the peer would begin one, and most filters drop it.
@@ -55,24 +57,51 @@ def held_ruleset(sockets):
     return f"table {HELD} {{\n\tflags owner\n{_content(sockets)}}}\n"
 
 
+def waiting_ruleset(connections):
+    """Text for ``nft -f`` that sets the window of all TCP segments of these connections to zero: their peers send nothing.
+
+    :param connections: tuples (own address, port, peer's address, port).
+    """
+    pairs = {}
+    for ends in connections:
+        pairs.setdefault((_family(ends[0]), "tcp"), set()).add(_element(ends))
+    sets, _incoming, outgoing = _of_pairs(pairs)
+    rules = [f"{match} tcp window set 0" for match in outgoing]
+    # Another chain than the lock's, which lets some segments pass.
+    return f"table {WAITING}\ndelete table {WAITING}\ntable {WAITING} {{\n{''.join(sets)}{_chain('output', rules)}}}\n"
+
+
 def _content(sockets, cgroups=()):
+    sets, incoming, outgoing = _matches(sockets, cgroups)
+    incoming, outgoing = ([f"{match} drop" for match in matches] for matches in (incoming, outgoing))
+    return "".join(sets) + _chain("input", incoming) + _chain("output", [_PROBE, *outgoing])
+
+
+def _matches(sockets, cgroups):
+    """(sets, matches of packets that come to the sockets, and of those that go out): lists of texts."""
     ports, pairs = _ports(sockets), _pairs(sockets)
     sets, incoming, outgoing = [], [], []
     for protocol, numbers in sorted(ports.items()):
         name = f"{protocol}_ports"
         sets.append(_set(name, "inet_service", numbers))
-        incoming.append(f"{protocol} dport @{name} drop")
-        outgoing.append(f"{protocol} sport @{name} drop")
+        incoming.append(f"{protocol} dport @{name}")
+        outgoing.append(f"{protocol} sport @{name}")
+    of_pairs = _of_pairs(pairs)
+    of_groups = [connection_lock.rule(cgroup) for cgroup in cgroups]
+    return sets + of_pairs[0], of_groups + incoming + of_pairs[1], of_groups + outgoing + of_pairs[2]
+
+
+def _of_pairs(pairs):
+    """As `_matches`, for these `_pairs`."""
+    sets, incoming, outgoing = [], [], []
     for (family, protocol), ends in sorted(pairs.items()):
         name = f"{family}_{protocol}"
         address = "ipv6_addr" if family == "ip6" else "ipv4_addr"
         sets.append(_set(name, f"{address} . inet_service . {address} . inet_service", ends))
         sender, receiver = (f"{family} {end}addr . {protocol} {end}port" for end in "sd")
-        incoming.append(f"{receiver} . {sender} @{name} drop")
-        outgoing.append(f"{sender} . {receiver} @{name} drop")
-    of_groups = [f"{connection_lock.rule(cgroup)} drop" for cgroup in cgroups]
-    incoming, outgoing = of_groups + incoming, of_groups + outgoing
-    return "".join(sets) + _chain("input", incoming) + _chain("output", [_PROBE, *outgoing])
+        incoming.append(f"{receiver} . {sender} @{name}")
+        outgoing.append(f"{sender} . {receiver} @{name}")
+    return sets, incoming, outgoing
 
 
 def _protocol(socket):
@@ -95,10 +124,17 @@ def _pairs(sockets):
     for socket in sockets:
         protocol = _protocol(socket)
         if protocol and socket.connected and socket.local[1] not in ports.get(protocol, ()):
-            family = "ip6" if ":" in socket.remote[0] else "ip"
-            ends = " . ".join(map(str, (*socket.local, *socket.remote)))
-            found.setdefault((family, protocol), set()).add(ends)
+            ends = _element((*socket.local, *socket.remote))
+            found.setdefault((_family(socket.remote[0]), protocol), set()).add(ends)
     return found
+
+
+def _family(address):
+    return "ip6" if ":" in address else "ip"
+
+
+def _element(ends):
+    return " . ".join(map(str, ends))
 
 
 def _set(name, kind, elements):
@@ -118,6 +154,6 @@ def apply(text):
     run(["nft", "-f", "-"], stdin=text)
 
 
-def release():
+def release(table=TABLE):
     """Let packets pass again; no error without a lock."""
-    run(["nft", "delete", "table", *TABLE.split()], check=False)
+    run(["nft", "delete", "table", *table.split()], check=False)

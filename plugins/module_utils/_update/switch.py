@@ -35,6 +35,7 @@ from . import (
     network_lock,
     packages_lock,
     pairs,
+    parking,
     timeline,
     undo,
     watchdogs,
@@ -90,6 +91,7 @@ class _Attempt:
         self._checkpoints, self._disk_checkpoint = [], None
         self._began, self._patience = None, math.inf
         self._packages = packages_lock.PackagesLock()
+        self._parking = parking.Parking(record["PARK_CONNECTIONS"] == "True")
 
     def push_undos(self, undos):
         """Push what undoes `run`, however far it came. The undo steps run from the last line here to the first."""
@@ -100,6 +102,7 @@ class _Attempt:
         undos.push_undo(watchdogs.release)
         # After the trees: a packet must not meet a connection in repair mode.
         undos.push_undo(network_lock.release)
+        undos.push_undo(self._parking.undo)
         undos.push_undo(self._resume)
         undos.push_undo(self._engine.give_up)
         # First: if this process is killed before the record is right, files/node/switch/clean-up jumps into a loaded kernel.
@@ -183,10 +186,11 @@ class _Attempt:
         """Freeze and dump all units, and complete the boot plan."""
         self._patience = limits.freeze(self._record, self._checkpoints)
         checkpoints.start(self._checkpoints)
+        self._parking.look([each.unit for each in self._checkpoints])
         checkpoints.quiet(self._checkpoints)
         self._began = time.monotonic()
         timeline.mark("freeze")
-        checkpoints.freeze(self._checkpoints, self._patience, is_last=True)
+        checkpoints.freeze(self._checkpoints, self._patience, is_last=True, park=self._parking.begin)
         timeline.mark("dumped")
         self._engine.seal(self._checkpoints)
         trees = checkpoints.trees(self._checkpoints)

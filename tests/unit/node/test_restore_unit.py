@@ -586,6 +586,18 @@ def test_a_restore_that_has_failed_tells_the_peers_of_the_others_and_keeps_no_lo
     assert str(made.root / "var/lib/kup\n") not in made.read("descriptors")
 
 
+def test_peers_that_wait_are_told_to_go_on_when_packets_flow(node):
+    made, done = told_peers(restorable(node, PARK_CONNECTIONS="True"))
+    made.fake("usr/local/lib/kup/fingerprint", f'[ "$1" = unpark ] || exit 0; echo told; : >{done}')
+    made.run("boot/restore-unit", UNIT, "criu")
+    wait_for(done)
+    told = f"fingerprint unpark {made.plan}/fingerprint-{UNIT}"
+    assert made.called("fingerprint unpark") == [told]
+    assert made.calls.index("nft delete table inet kup") < made.calls.index(told)
+    assert made.read("run/kup/unparked") == "told\n"
+    assert made.called("fingerprint revert-backoff") == []
+
+
 @pytest.mark.parametrize("values", [{}, {"REVERT_BACKOFF": "False"}])
 def test_peers_are_not_told_where_nobody_wants_it(node, values):
     made, done = told_peers(restorable(node, **values))

@@ -273,6 +273,17 @@ def test_what_is_closed_and_not_sent_is_sent_before_packets_are_held_for_good(no
     assert node.in_order("stop 2", "lock packets", "freeze 3-a", "freeze 3-b", "let go 2")
 
 
+def test_peers_are_told_to_wait_between_the_last_answer_and_the_lock(node, serving):
+    checkpoints.freeze(serving.created, is_last=True, park=lambda: node.note("park"))
+    assert node.in_order("stop 2", "park", "lock packets", "freeze 3-a")
+    assert node.events.count("park") == 1
+
+
+def test_nobody_waits_for_a_kernel_that_lives_on(node, serving):
+    checkpoints.freeze(serving.created, park=lambda: node.note("park"))
+    assert "park" not in node.events
+
+
 def test_a_kernel_that_lives_on_keeps_what_is_closed(node, serving):
     checkpoints.freeze(serving.created)
     assert "stop 2" not in node.events

@@ -17,7 +17,7 @@ def program(tmp_path, monkeypatch):
         path = tmp_path / "fingerprint"
         path.write_text(f"#!/bin/sh\n{code}\n")
         path.chmod(0o755)
-        monkeypatch.setattr(fingerprint, "_PROGRAM", str(path))
+        monkeypatch.setattr(fingerprint, "PROGRAM", str(path))
 
     return make
 
@@ -53,7 +53,7 @@ def test_a_program_that_fails_names_the_unit(program, tmp_path, code, said):
 
 
 def test_a_program_that_is_not_there_is_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(fingerprint, "_PROGRAM", str(tmp_path / "none"))
+    monkeypatch.setattr(fingerprint, "PROGRAM", str(tmp_path / "none"))
     with pytest.raises(KupError, match="install the node's programs anew"):
         fingerprint.record(trees(a=[7]), str(tmp_path))
 

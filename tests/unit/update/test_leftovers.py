@@ -67,7 +67,7 @@ def test_configuration_in_run_is_a_reason_to_clean_up_and_goes(node, record):
 def test_a_loaded_kernel_is_a_reason_to_clean_up(node, record):
     record["PHASE"] = "aborted"
     assert leftovers.clean_up(record)
-    assert node.events[0:2] == ["release packets", "unload"]
+    assert node.events[0:3] == ["release packets", "release peers", "unload"]
 
 
 @pytest.mark.parametrize("remove", [leftovers.clean_up, leftovers.uninstall])

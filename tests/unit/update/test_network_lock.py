@@ -65,6 +65,21 @@ def test_packets_of_a_control_group_are_held_whatever_connection_they_belong_to(
     assert "cgroup" not in network_lock.held_ruleset([])
 
 
+def test_peers_wait_whose_segments_say_that_there_is_no_room():
+    found = [
+        ("192.0.2.1", 80, "192.0.2.2", 4001),
+        ("192.0.2.1", 80, "192.0.2.2", 4002),
+        ("fe80::1", 80, "fe80::2", 4001),
+    ]
+    lines = [line.strip() for line in network_lock.waiting_ruleset(found).splitlines()]
+    assert [line for line in lines if "window" in line] == [
+        "ip saddr . tcp sport . ip daddr . tcp dport @ip_tcp tcp window set 0",
+        "ip6 saddr . tcp sport . ip6 daddr . tcp dport @ip6_tcp tcp window set 0",
+    ]
+    assert "elements = { 192.0.2.1 . 80 . 192.0.2.2 . 4001, 192.0.2.1 . 80 . 192.0.2.2 . 4002 }" in lines
+    assert not [line for line in lines if "input" in line or "drop" in line]
+
+
 def test_a_raw_socket_has_no_ports():
     assert drops([socket(("0.0.0.0", 1), protocol="raw6", listening=True)]) == []
 

@@ -1,38 +1,46 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "backoff/sender.h"
+#include "peers/sender.h"
 
 #include <errno.h>
-#include <netinet/icmp6.h>
+#include <linux/filter.h>
 #include <string.h>
 
-/* include/uapi/linux/icmp.h, and in6.h: the C library has no names for them. */
-#define NUMBER_OF_ICMP_FILTER 1
+/* include/uapi/linux/in6.h: the C library has no name for it. */
 #define NUMBER_OF_IPV6_TRANSPARENT 75
 
 enum { MOST_AT_ONCE = 16 };
 
+static const struct {
+	int protocol4, protocol6;
+	const char *name;
+} kinds[] = {
+	[SENDER_ICMP] = { IPPROTO_ICMP, IPPROTO_ICMPV6, "ICMP messages" },
+	[SENDER_TCP] = { IPPROTO_TCP, IPPROTO_TCP, "TCP segments" },
+};
+
 /*
  * An application may have an address that the node has not (IP_FREEBIND, IP_TRANSPARENT): the kernel lets only a transparent socket send
- * from there. Nothing is to be received. Where one of these cannot be set, the others are as good.
+ * from there. Where this or the filter cannot be set, the other is as good.
  */
-void sender_open(struct sender *sender)
+static int open_raw(int family, int protocol, int level, int transparent)
 {
-	struct icmp6_filter filter;
-	uint32_t all = UINT32_MAX;
-	int on = 1;
+	struct sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
+	struct sock_fprog filter = { .len = 1, .filter = &nothing };
+	int fd = socket(family, SOCK_RAW | SOCK_CLOEXEC, protocol), on = 1;
 
+	if (fd >= 0) {
+		setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter));
+		setsockopt(fd, level, transparent, &on, sizeof(on));
+	}
+	return fd;
+}
+
+void sender_open(struct sender *sender, enum sender_kind kind)
+{
+	sender->kind = kind;
 	sender->complained = false;
-	sender->socket4 = socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_ICMP);
-	if (sender->socket4 >= 0) {
-		setsockopt(sender->socket4, SOL_RAW, NUMBER_OF_ICMP_FILTER, &all, sizeof(all));
-		setsockopt(sender->socket4, IPPROTO_IP, IP_TRANSPARENT, &on, sizeof(on));
-	}
-	sender->socket6 = socket(AF_INET6, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_ICMPV6);
-	if (sender->socket6 >= 0) {
-		ICMP6_FILTER_SETBLOCKALL(&filter);
-		setsockopt(sender->socket6, IPPROTO_ICMPV6, ICMP6_FILTER, &filter, sizeof(filter));
-		setsockopt(sender->socket6, IPPROTO_IPV6, NUMBER_OF_IPV6_TRANSPARENT, &on, sizeof(on));
-	}
+	sender->socket4 = open_raw(AF_INET, kinds[kind].protocol4, IPPROTO_IP, IP_TRANSPARENT);
+	sender->socket6 = open_raw(AF_INET6, kinds[kind].protocol6, IPPROTO_IPV6, NUMBER_OF_IPV6_TRANSPARENT);
 }
 
 void sender_close(struct sender *sender)
@@ -90,17 +98,16 @@ static int send6(int socket, const struct endpoint *own, const struct endpoint *
 	return send_times(socket, &message, count);
 }
 
-int sender_send(struct sender *sender, const struct endpoint *own, const struct endpoint *peer, uint32_t sequence, unsigned interface,
+int sender_send(struct sender *sender, const struct endpoint *own, const struct endpoint *peer, unsigned interface, struct iovec *content,
 		unsigned count)
 {
-	unsigned char bytes[MESSAGE_MAX];
-	struct iovec content = { .iov_base = bytes, .iov_len = message_build(own, peer, sequence, bytes) };
-	int result = own->family == AF_INET ? send4(sender->socket4, own, peer, interface, &content, count) :
-					      send6(sender->socket6, own, peer, interface, &content, count);
+	int result = own->family == AF_INET ? send4(sender->socket4, own, peer, interface, content, count) :
+					      send6(sender->socket6, own, peer, interface, content, count);
 
 	if (result && !sender->complained) {
 		sender->complained = true;
-		fail_errno("peers could not be sent ICMP messages%s", errno == EPERM ? ", which the node's packet filter drops" : "");
+		fail_errno("peers could not be sent %s%s", kinds[sender->kind].name,
+			   errno == EPERM ? ", which the node's packet filter drops" : "");
 	}
 	return result;
 }
