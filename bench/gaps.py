@@ -1,6 +1,7 @@
-"""How long clients with old connections wait in an update, beside the outage: with kup_revert_backoff and without, in turn on one node.
+"""How long clients with old connections wait in an update, beside the outage: with kup_revert_backoff and kup_park_connections, with one
+of them and with neither, in turn on one node.
 
-    python3 -m bench.gaps [--turns 5] [--engine foam] [--mib 256]
+    python3 -m bench.gaps [--turns 5] [--engine foam] [--mib 256] [--ways none,revert,park,both]
 
 Clients ask by connections that live through the update, and by new ones (asker.py). Both times are by the client's clock, as the timers of
 its TCP are. Prints the medians of all turns, and of the gaps the longest as well; leaves build/bench/gaps.json.
@@ -17,15 +18,26 @@ from bench.engines import OUT, node, start, update
 from lab import results
 from lab.command import LabError, say
 
-WAYS = {"as TCP does it": False, "back-off reverted": True}
+# Way → kup_revert_backoff, kup_park_connections
+WAYS = {"none": (False, False), "revert": (True, False), "park": (False, True), "both": (True, True)}
 
 
 def arguments():
     parser = argparse.ArgumentParser(prog="python3 -m bench.gaps", description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--turns", type=int, default=5, help="of both ways (default: %(default)s)")
+    parser.add_argument("--turns", type=int, default=5, help="of each way (default: %(default)s)")
     parser.add_argument("--engine", default="foam", help="(default: %(default)s)")
     parser.add_argument("--mib", type=int, default=256, help="the application's memory (default: %(default)s)")
+    parser.add_argument(
+        "--ways", type=_ways, default=list(WAYS), help=f"some of {','.join(WAYS)}, comma separated (default: all)"
+    )
     return parser.parse_args()
+
+
+def _ways(text):
+    ways = text.split(",")
+    if not set(ways) <= set(WAYS):
+        raise argparse.ArgumentTypeError(f"{text}, expected some of {','.join(WAYS)}")
+    return ways
 
 
 def table(runs):
@@ -43,14 +55,16 @@ def main():
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     args = arguments()
     OUT.mkdir(parents=True, exist_ok=True)
-    runs = {way: [] for way in WAYS}
+    runs = {way: [] for way in args.ways}
     try:
         with node(args.mib) as lab:
             kernels = itertools.cycle((lab.record["image"]["kernel_to"], lab.record["image"]["kernel_from"]))
             start(lab, args.mib, rate=1000)
             for _turn in range(args.turns):
-                for way, reverts in WAYS.items():
-                    found = update(lab, args.engine, next(kernels), args.mib, kup_revert_backoff=reverts)
+                for way in args.ways:
+                    reverts, parks = WAYS[way]
+                    variables = {"kup_revert_backoff": reverts, "kup_park_connections": parks}
+                    found = update(lab, args.engine, next(kernels), args.mib, **variables)
                     runs[way].append(found)
                     say(f"{way}: outage {found['outage_on_host_s']:.2f} s, longest gap {found['gaps_s'][-1]:.2f} s")
                     kept = {"commit": results.commit(), "engine": args.engine, "mib": args.mib, "runs": runs}
