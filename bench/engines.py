@@ -90,18 +90,23 @@ def start(lab, mib, rate):
 
 
 @contextlib.contextmanager
-def asking(lab, mib, seen, *old):
-    """Ask all the time, by OLD connections that live through it; afterwards what was seen is in the dict SEEN."""
-    argv = ["ip", "netns", "exec", lab.record["netns"], sys.executable, "-m", "bench.asker"]
-    argv += [lab.machine(NODE).node["address"], str((mib << 20) // 4096), *map(str, old)]
+def client(lab, module, seen, *words):
+    """Have this module, with the node's address and WORDS, ask until the end; afterwards what was seen is in the dict SEEN."""
+    argv = ["ip", "netns", "exec", lab.record["netns"], sys.executable, "-m", module]
+    argv += [lab.machine(NODE).node["address"], *map(str, words)]
     with subprocess.Popen(argv, cwd=REPO, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as asker:
         try:
             yield
         finally:
             said = asker.communicate("end\n")[0]
     if asker.returncode:
-        raise LabError(f"The client ended with {asker.returncode}: its connection did not survive.")
+        raise LabError(f"The client {module} ended with {asker.returncode}: a connection did not survive.")
     seen.update(json.loads(said))
+
+
+def asking(lab, mib, seen, *old):
+    """Ask a holder of so much memory, by OLD connections that live through it."""
+    return client(lab, "bench.asker", seen, (mib << 20) // 4096, *old)
 
 
 def update(lab, engine, kernel, mib, **others):

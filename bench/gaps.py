@@ -22,22 +22,25 @@ from lab.command import LabError, say
 WAYS = {"none": (False, False), "revert": (True, False), "park": (False, True), "both": (True, True)}
 
 
+def some_of(names):
+    """Type of an argument: some of ``names``, comma separated."""
+
+    def chosen(text):
+        found = text.split(",")
+        if not set(found) <= set(names):
+            raise argparse.ArgumentTypeError(f"{text}, expected some of {','.join(names)}")
+        return found
+
+    return chosen
+
+
 def arguments():
     parser = argparse.ArgumentParser(prog="python3 -m bench.gaps", description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--turns", type=int, default=5, help="of each way (default: %(default)s)")
     parser.add_argument("--engine", default="foam", help="(default: %(default)s)")
     parser.add_argument("--mib", type=int, default=256, help="the application's memory (default: %(default)s)")
-    parser.add_argument(
-        "--ways", type=_ways, default=list(WAYS), help=f"some of {','.join(WAYS)}, comma separated (default: all)"
-    )
+    parser.add_argument("--ways", type=some_of(WAYS), default=list(WAYS), help=f"of {','.join(WAYS)} (default: all)")
     return parser.parse_args()
-
-
-def _ways(text):
-    ways = text.split(",")
-    if not set(ways) <= set(WAYS):
-        raise argparse.ArgumentTypeError(f"{text}, expected some of {','.join(WAYS)}")
-    return ways
 
 
 def table(runs):
