@@ -33,6 +33,13 @@ def add_up_options(parser):
         "--data", type=int, default=0, metavar="GIB", help="a second sparse disk of each node (default: none)"
     )
     parser.add_argument(
+        "--spare",
+        type=int,
+        default=0,
+        metavar="N",
+        help="drives that nobody uses, and with them a network card (default: none)",
+    )
+    parser.add_argument(
         "--timeout", type=int, default=300, metavar="S", help="for each node to answer (default: %(default)s)"
     )
 

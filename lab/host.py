@@ -36,6 +36,7 @@ def refuse_unless_fit(args, wish):
         ("cpus", args.cpus, 1, 16),
         ("disk", args.disk, 4, 1024),
         ("mem", args.mem, 384, 1 << 20),
+        ("spare", args.spare, 0, 8),
     ):
         if not low <= value <= high:
             raise LabError(f"--{option} is {value}: expected {low} to {high}.")

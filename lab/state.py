@@ -35,7 +35,7 @@ class Lab:
         return self.machines[node]
 
     def start(self, machine):
-        machine.start(network.namespace(self.name), self.record["mem"], self.record["cpus"])
+        machine.start(network.namespace(self.name), self.record["mem"], self.record["cpus"], self.record["spare"])
 
     def ssh(self, machine, command, silence=15):
         """Return the argv of COMMAND on a node, ended after so many SILENCE seconds without a reply."""

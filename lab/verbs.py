@@ -53,6 +53,7 @@ def up(args):
         "netns": network.namespace(args.name),
         "mem": args.mem,
         "cpus": args.cpus,
+        "spare": args.spare,
         "memcached_mib": args.memcached or args.mem * 6 // 10,
         "cmdline": os.environ.get("KUP_LAB_CMDLINE", ""),
         "image": facts,

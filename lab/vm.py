@@ -61,6 +61,15 @@ def data_disk(path):
     ]  # fmt: skip
 
 
+def spare_devices(number):
+    """Return the arguments of as many drives that nobody uses, and of a network card without a network; none for 0."""
+    words = ["-device", "virtio-net-pci,romfile="] if number else []
+    for each in range(number):
+        words += ["-drive", f"if=none,id=spare{each},driver=null-co,size=64M,read-zeroes=on"]
+        words += ["-device", f"nvme,drive=spare{each},serial=spare{each}"]
+    return words
+
+
 def kill(pid):
     """SIGKILL a process and wait until its resources are free, a tap included."""
     try:
@@ -108,13 +117,13 @@ class Machine:
             return None
         return pid if any(f"file={self.disk}," in word for word in _words(pid)) else None
 
-    def start(self, netns, memory_mib, cpus):
+    def start(self, netns, memory_mib, cpus, spare=0):
         """Start the node cold: BIOS, boot loader, default kernel."""
         if self.pid():
             raise LabError(f"The node {self.node['name']} is running already (pid {self.pid()}).")
         # QEMU runs in the state directory: the path of a unix socket must be short.
         argv = ["ip", "netns", "exec", netns, *machine(memory_mib, cpus), *root_disk(self.disk),
-                *data_disk(self.data),
+                *data_disk(self.data), *spare_devices(spare),
                 "-netdev", f"tap,id=net,ifname={self.node['tap']},script=no,downscript=no",
                 "-device", f"virtio-net-pci,netdev=net,mac={self.node['mac']},romfile=",
                 "-chardev", f"file,id=serial,path={self.serial},append=on", "-serial", "chardev:serial",

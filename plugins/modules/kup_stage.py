@@ -108,6 +108,12 @@ options:
         to go on right after it.
     type: bool
     default: false
+  quiesce_devices:
+    description:
+      - Whether the drivers of NVMe drives and network cards that nobody uses let go of them before the freeze, all at once. Otherwise the kernel that is left
+        shuts them down one after the other, in the outage.
+    type: bool
+    default: false
 attributes:
   check_mode:
     details: Nothing is changed on the node. Kernels that look staged are not loaded once more to prove it.
@@ -182,6 +188,7 @@ RECORDED = (
     "watch_interval",
     "revert_backoff",
     "park_connections",
+    "quiesce_devices",
 )
 
 
@@ -234,6 +241,7 @@ def main():
             "watch_interval": {"type": "int", "default": 0},
             "revert_backoff": {"type": "bool", "default": True},
             "park_connections": {"type": "bool", "default": False},
+            "quiesce_devices": {"type": "bool", "default": False},
             "run_id": {"type": "str", "required": True},
         },
         supports_check_mode=True,

@@ -18,7 +18,7 @@ import sys
 import time
 
 from .. import _again as again
-from .._boot import grub, kernels, kexec
+from .._boot import grub, kernels, kexec, spare_devices
 from .._engines import pending_memory, registry
 from .._errors import KupError, PassingError
 from .._files import write_file
@@ -43,6 +43,7 @@ from . import (
 from . import record as records
 
 _LAST_BREATH = 1  # seconds in which systemd notices that a process has ended
+_DEVICES = 30  # seconds for drivers that let go of devices, or look after them again
 
 
 def depart(record, target, phase):
@@ -92,12 +93,14 @@ class _Attempt:
         self._began, self._patience = None, math.inf
         self._packages = packages_lock.PackagesLock()
         self._parking = parking.Parking(record["PARK_CONNECTIONS"] == "True")
+        self._spare = spare_devices.SpareDevices(record["QUIESCE_DEVICES"] == "True")
 
     def push_undos(self, undos):
         """Push what undoes `run`, however far it came. The undo steps run from the last line here to the first."""
         # Last: only then nothing stands any more.
         undos.push_undo(lambda: timeline.mark("given-up"))
         undos.push_undo(self._packages.release)
+        undos.push_undo(lambda: self._spare.take_back(_DEVICES))
         # Until a tree runs again, its watchdog would end it.
         undos.push_undo(watchdogs.release)
         # After the trees: a packet must not meet a connection in repair mode.
@@ -174,6 +177,8 @@ class _Attempt:
 
     def _prepare(self, number):
         """Load the kernel, copy what can be copied before the freeze, and begin the boot plan."""
+        if self._spare.let_go():
+            timeline.mark("quiesce")
         self._checkpoints += checkpoints.create(self._record, self._record["ENGINE"], number)
         frames = self._engine.load(self._record, self._target)
         checkpoints.pre_copy(self._checkpoints)
@@ -187,6 +192,11 @@ class _Attempt:
         self._patience = limits.freeze(self._record, self._checkpoints)
         checkpoints.start(self._checkpoints)
         self._parking.look([each.unit for each in self._checkpoints])
+        late = self._spare.wait(_DEVICES)
+        if late:
+            _tell(
+                f"{late} devices that nobody uses have not been let go of within {_DEVICES} s: the jump waits for them."
+            )
         checkpoints.quiet(self._checkpoints)
         self._began = time.monotonic()
         timeline.mark("freeze")

@@ -343,3 +343,14 @@ def test_the_action_script_of_a_rehearsal_gives_up_soon(node):
     assert heard(pipes["dumped"])
     assert process.wait(10) == 1
     assert frozen(made) == "0"
+
+
+def test_drivers_look_again_after_what_they_let_go_of(node):
+    made = killed(node)
+    made.write("run/kup/spare-devices", "0000:01:00.0 nvme\n0000:02:00.0 ixgbe\n")
+    for driver in ("nvme", "ixgbe"):
+        (made.root / f"sys/bus/pci/drivers/{driver}").mkdir(parents=True)
+    made.run("switch/clean-up", **KILLED)
+    assert made.read("sys/bus/pci/drivers/nvme/bind") == "0000:01:00.0\n"
+    assert made.read("sys/bus/pci/drivers/ixgbe/bind") == "0000:02:00.0\n"
+    assert not (made.root / "run/kup/spare-devices").exists()

@@ -9,7 +9,7 @@ import types
 
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils._boot import grub, kernels
+from ansible_collections.kup.fleet.plugins.module_utils._boot import grub, kernels, spare_devices
 from ansible_collections.kup.fleet.plugins.module_utils._engines import pending_memory
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError, PassingError
 from ansible_collections.kup.fleet.plugins.module_utils._update import packages_lock, switch
@@ -76,6 +76,35 @@ def test_a_way_back_does_not_wait_for_ever(node, record):
     node.failing["take packages"] = KupError("The process apt[7] has been changing packages.")
     depart(node, record, OLD, "returning")
     assert "kexec" in node.events
+
+
+@pytest.fixture
+def devices(node, monkeypatch):
+    monkeypatch.setattr(spare_devices, "find", lambda: node.note("find devices") or [("0000:01:00.0", "nvme")])
+    monkeypatch.setattr(spare_devices, "_LIST", str(node.directory / "spare-devices"))
+    monkeypatch.setattr(spare_devices, "_write", lambda _address, _driver, verb: node.note(verb))
+
+
+@pytest.mark.usefixtures("devices")
+def test_drivers_let_go_of_devices_while_memory_is_copied(node, record):
+    record["QUIESCE_DEVICES"] = "True"
+    depart(node, record)
+    assert node.in_order("record checkpointing", "find devices", "unbind", "freeze 1-a", "kexec")
+    assert "bind" not in node.events
+
+
+@pytest.mark.usefixtures("devices")
+def test_drivers_look_after_them_again_where_the_switch_is_given_up(node, record):
+    record["QUIESCE_DEVICES"] = "True"
+    node.failing["freeze 1-b"] = error = KupError("broken")
+    give_up(node, record, error)
+    assert node.in_order("unbind", "resume 1-a", "bind")
+
+
+@pytest.mark.usefixtures("devices")
+def test_devices_stay_where_nobody_wants_it(node, record):
+    depart(node, record)
+    assert "find devices" not in node.events
 
 
 def test_packets_are_held_before_a_tree_is_frozen(node, record):
