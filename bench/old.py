@@ -36,8 +36,8 @@ LimitNOFILE=8192
 PLIGHTS = {"plain": (0, 0), "loss": (1, 0), "timeout": (0, 20_000)}
 LOSS = """
 table inet plight {{
-	chain input {{ type filter hook input priority 0; tcp sport {port} numgen random mod 100 < {lost} drop; }}
-	chain output {{ type filter hook output priority 0; tcp dport {port} numgen random mod 100 < {lost} drop; }}
+  chain input {{ type filter hook input priority 0; tcp sport {port} numgen random mod 100 < {lost} drop; }}
+  chain output {{ type filter hook output priority 0; tcp dport {port} numgen random mod 100 < {lost} drop; }}
 }}
 """
 FIGURES = ("gaps_s", "after_s")
