@@ -24,7 +24,8 @@ static const char usage[] =
 	"  fingerprint put-right FILE         compare the restored processes, set what differs, and print what is left (exit code 3)\n"
 	"  fingerprint revert-backoff FILE... have the peers of these connections send again at once what was not acknowledged\n"
 	"  fingerprint near PID... >LIST      the near peers of these processes\n"
-	"  fingerprint park LIST              have them send nothing; the processes stand still\n"
+	"  fingerprint park LIST >FILE        have them send nothing, and list who was told; the processes stand still\n"
+	"  fingerprint go-on FILE             have those go on that were told, where there is no outage\n"
 	"  fingerprint unpark FILE...         have the peers of these connections go on\n"
 	"  fingerprint ask PID...             what only these processes can tell of themselves: lines THREAD NAME VALUE\n"
 	"  fingerprint set FILE               have them set what such lines say\n"
@@ -136,7 +137,9 @@ static int run_parking(int argc, char **argv)
 	if (is_command(argc, argv, "near", 1, INT_MAX))
 		return parking_list(stdout, argv + 2, (size_t)argc - 2) ? EXIT_FAILED : EXIT_OK;
 	if (is_command(argc, argv, "park", 1, 1))
-		return parking_tell(argv[2]) ? EXIT_FAILED : EXIT_OK;
+		return parking_tell(argv[2], stdout) ? EXIT_FAILED : EXIT_OK;
+	if (is_command(argc, argv, "go-on", 1, 1))
+		return parking_go_on(argv[2]) ? EXIT_FAILED : EXIT_OK;
 	if (is_command(argc, argv, "unpark", 1, INT_MAX))
 		return tell(&parking_open, argv + 2, (size_t)argc - 2);
 	return run_pairs(argc, argv);

@@ -301,8 +301,8 @@ CASES = (
     Mutation(
         "plugins/module_utils/_update/network_lock.py",
         "the network lock is not loaded",
-        '    run(["nft", "-f", "-"], stdin=text)',
-        "    del text",
+        '    run(["nft", "-f", "-"], stdin=text, timeout=timeout)',
+        "    del text, timeout",
     ),
     Mutation(
         "plugins/module_utils/_update/record.py",
@@ -1067,9 +1067,21 @@ CASES = (
         "        pass\n",
     ),
     Mutation(
+        "plugins/module_utils/_update/parking.py",
+        "peers are told to wait, and never to go on, by a switch that was given up",
+        '                fingerprint.run_program("go-on", _TOLD, timeout=_PATIENCE)\n',
+        "                pass\n",
+    ),
+    Mutation(
+        "plugins/module_utils/_boot/spare_devices.py",
+        "a drive that somebody reads without holding it is taken away",
+        '_counts(os.path.realpath(f"{_PCI}/devices/{device[0]}")) == counts',
+        "True",
+    ),
+    Mutation(
         "files/fingerprint/parking/tell.c",
         "what comes before the outage is not acknowledged",
-        "(told[i].is_told && next.expected == told[i].expected))",
+        "(told[i].is_told && next.expected == told[i].next.expected))",
         "told[i].is_told)",
     ),
     Mutation(

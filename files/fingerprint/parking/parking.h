@@ -10,12 +10,19 @@
 #ifndef FINGERPRINT_PARKING_H
 #define FINGERPRINT_PARKING_H
 
+#include <stdio.h>
+
 #include "peers/connections.h"
 
 /* Lists the near peers of these processes, which run: lines "near PID NUMBER ROUND-TRIP OWN PORT PEER PORT". -1 after saying why not. */
 int parking_list(FILE *file, char **pids, size_t count);
-/* Tells those of such a list to wait. Their processes stand still by now. -1: not all could be told, it is said why. */
-int parking_tell(const char *path);
+/*
+ * Tells those of such a list to wait, and writes who was told (parked.h). Their processes stand still by now. -1: not all could be told, it is said
+ * why.
+ */
+int parking_tell(const char *path, FILE *file);
+/* Has these go on where there is no outage, when their processes run again and packets flow. -1: not all could be told, it is said why. */
+int parking_go_on(const char *path);
 /* What all peers of restored connections hear first. A peer that does not wait takes it for one more acknowledgement. */
 extern const struct telling parking_open;
 

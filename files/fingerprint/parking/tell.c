@@ -8,6 +8,7 @@
 
 #include "base/lines.h"
 #include "parking/near.h"
+#include "parking/parked.h"
 #include "parking/parking.h"
 #include "parking/segment.h"
 
@@ -17,7 +18,8 @@
 
 struct told {
 	bool is_told;
-	uint32_t expected; /* what it was told that has come */
+	unsigned interface;
+	struct sequences next; /* what it was told, but for the window */
 };
 
 /*
@@ -43,14 +45,14 @@ static int numbers_read(int socket, struct sequences *next)
 /* ---- telling ---- */
 
 /* With what has come by now, and a window of zero. -1: that was refused. */
-static int tell(struct sender *sender, int copy, const struct near_peer *one, struct sequences *next)
+static int tell(struct sender *sender, const struct near_peer *one, const struct told *told)
 {
+	struct sequences no_room = { .sent = told->next.sent, .expected = told->next.expected };
 	unsigned char bytes[SEGMENT_SIZE];
 	struct iovec content = { .iov_base = bytes, .iov_len = sizeof(bytes) };
 
-	next->window = 0;
-	segment_build(&one->own, &one->peer, next, bytes);
-	return sender_send(sender, &one->own, &one->peer, interface_of(copy), &content, 1);
+	segment_build(&one->own, &one->peer, &no_room, bytes);
+	return sender_send(sender, &one->own, &one->peer, told->interface, &content, 1);
 }
 
 /* A copy of the connection's descriptor, which may be another one by now. -1: it is. */
@@ -74,11 +76,11 @@ static size_t tell_all(const struct near_peers *peers, struct told *told, struct
 		CLEANUP_FD int copy = still_there(&handle, &peers->list[i]);
 		struct sequences next;
 
-		if (copy < 0 || numbers_read(copy, &next) || (told[i].is_told && next.expected == told[i].expected))
+		if (copy < 0 || numbers_read(copy, &next) || (told[i].is_told && next.expected == told[i].next.expected))
 			continue;
-		if (tell(sender, copy, &peers->list[i], &next))
+		told[i] = (struct told){ .is_told = true, .interface = interface_of(copy), .next = next };
+		if (tell(sender, &peers->list[i], &told[i]))
 			refused++;
-		told[i] = (struct told){ .is_told = true, .expected = next.expected };
 	}
 	close_fd(&handle.process);
 	return refused;
@@ -95,11 +97,26 @@ static void wait_for_the_farthest(const struct near_peers *peers, const struct t
 	nanosleep(&(struct timespec){ .tv_nsec = (long)((longest * ROUND_TRIPS + ADDED) * 1000) }, NULL);
 }
 
-int parking_tell(const char *path)
+/* Returns -1 after saying why not. */
+static int write_told(FILE *file, const struct near_peers *peers, const struct told *told)
+{
+	fputs(LINES_HEAD "\n", file);
+	for (size_t i = 0; i < peers->count; i++) {
+		const struct near_peer *one = &peers->list[i];
+		struct parked_peer parked = { .interface = told[i].interface, .own = one->own, .peer = one->peer, .next = told[i].next };
+
+		if (told[i].is_told)
+			parked_write(file, &parked);
+	}
+	return fflush(file) || ferror(file) ? fail_errno("The peers that were told to wait cannot be written") : 0;
+}
+
+int parking_tell(const char *path, FILE *file)
 {
 	struct near_peers peers;
 	struct sender sender;
-	size_t size, refused, count = 0;
+	size_t size, refused;
+	int result;
 	CLEANUP_FREE char *text = lines_load(path, &size);
 	CLEANUP_FREE struct told *told = NULL;
 
@@ -108,14 +125,13 @@ int parking_tell(const char *path)
 	told = take_more(NULL, peers.count + 1, sizeof(*told));
 	for (size_t i = 0; i < peers.count; i++)
 		told[i] = (struct told){ 0 };
-	sender_open(&sender, SENDER_TCP);
+	/* The applications stand still, and must not for as long as an interface has no room. */
+	sender_open(&sender, SENDER_TCP, MSG_DONTWAIT);
 	refused = tell_all(&peers, told, &sender);
 	wait_for_the_farthest(&peers, told);
 	refused += tell_all(&peers, told, &sender);
 	sender_close(&sender);
-	for (size_t i = 0; i < peers.count; i++)
-		count += told[i].is_told ? 1 : 0;
-	printf("%zu of %zu near peers were told to wait\n", count, peers.count);
+	result = write_told(file, &peers, told);
 	near_free(&peers);
-	return refused ? -1 : 0;
+	return refused ? -1 : result;
 }

@@ -125,7 +125,7 @@ int connections_tell(struct connections *connections, const struct telling *tell
 	size_t refused = 0;
 
 	leave_out_own(connections);
-	sender_open(&sender, telling->kind);
+	sender_open(&sender, telling->kind, 0);
 	for (int round = 1; round <= ROUNDS; round++) {
 		sleep_until(next);
 		next = seconds_now() + BETWEEN_ROUNDS;

@@ -34,6 +34,35 @@ int endpoint_parse(const struct sockaddr *address, socklen_t size, struct endpoi
 	return 0;
 }
 
+static size_t address_size(int family)
+{
+	return family == AF_INET ? sizeof(struct in_addr) : sizeof(struct in6_addr);
+}
+
+void endpoint_write(FILE *file, const struct endpoint *end)
+{
+	fputc(' ', file);
+	value_write(file, &end->address, address_size(end->family));
+	fprintf(file, " %u", ntohs(end->port));
+}
+
+int endpoint_read(char *const word[2], struct endpoint *end)
+{
+	ssize_t size = value_read(word[0], &end->address, sizeof(end->address));
+	uint64_t port;
+
+	if (size == (ssize_t)address_size(AF_INET))
+		end->family = AF_INET;
+	else if (size == (ssize_t)address_size(AF_INET6))
+		end->family = AF_INET6;
+	else
+		return -1;
+	if (parse_number(word[1], UINT16_MAX, &port))
+		return -1;
+	end->port = htons((uint16_t)port);
+	return 0;
+}
+
 static bool same_address(const struct endpoint *one, const struct endpoint *other)
 {
 	return one->family == other->family && !memcmp(&one->address, &other->address, sizeof(one->address));

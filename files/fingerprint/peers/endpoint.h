@@ -4,6 +4,7 @@
 #define FINGERPRINT_ENDPOINT_H
 
 #include <netinet/in.h>
+#include <stdio.h>
 #include <sys/socket.h>
 
 #include "base/processes.h"
@@ -20,6 +21,10 @@ struct endpoint {
 
 /* -1: it is no internet address. */
 int endpoint_parse(const struct sockaddr *address, socklen_t size, struct endpoint *endpoint);
+/* As two words, address and port, with a blank before each. */
+void endpoint_write(FILE *file, const struct endpoint *end);
+/* Reads such words. -1: they are none. */
+int endpoint_read(char *const word[2], struct endpoint *end);
 bool endpoint_equal(const struct endpoint *one, const struct endpoint *other);
 /* Both ends of a connection. -1: it is none, or none of the internet. */
 int ends_read(int socket, struct endpoint *own, struct endpoint *peer);

@@ -9,6 +9,8 @@
 #define NUMBER_OF_IPV6_TRANSPARENT 75
 
 enum { MOST_AT_ONCE = 16 };
+/* Room for thousands of packets that an interface has not sent yet. */
+enum { ROOM = 4 << 20 };
 
 static const struct {
 	int protocol4, protocol6;
@@ -26,18 +28,20 @@ static int open_raw(int family, int protocol, int level, int transparent)
 {
 	struct sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
 	struct sock_fprog filter = { .len = 1, .filter = &nothing };
-	int fd = socket(family, SOCK_RAW | SOCK_CLOEXEC, protocol), on = 1;
+	int fd = socket(family, SOCK_RAW | SOCK_CLOEXEC, protocol), on = 1, room = ROOM;
 
 	if (fd >= 0) {
 		setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter));
 		setsockopt(fd, level, transparent, &on, sizeof(on));
+		setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room));
 	}
 	return fd;
 }
 
-void sender_open(struct sender *sender, enum sender_kind kind)
+void sender_open(struct sender *sender, enum sender_kind kind, int flags)
 {
 	sender->kind = kind;
+	sender->flags = flags;
 	sender->complained = false;
 	sender->socket4 = open_raw(AF_INET, kinds[kind].protocol4, IPPROTO_IP, IP_TRANSPARENT);
 	sender->socket6 = open_raw(AF_INET6, kinds[kind].protocol6, IPPROTO_IPV6, NUMBER_OF_IPV6_TRANSPARENT);
@@ -49,7 +53,7 @@ void sender_close(struct sender *sender)
 	close_fd(&sender->socket6);
 }
 
-static int send_times(int socket, const struct msghdr *message, unsigned count)
+static int send_times(int socket, const struct msghdr *message, unsigned count, int flags)
 {
 	struct mmsghdr messages[MOST_AT_ONCE] = { 0 };
 	unsigned most = count < MOST_AT_ONCE ? count : MOST_AT_ONCE;
@@ -57,7 +61,7 @@ static int send_times(int socket, const struct msghdr *message, unsigned count)
 	for (unsigned i = 0; i < most; i++)
 		messages[i].msg_hdr = *message;
 	while (count) {
-		int sent = sendmmsg(socket, messages, count < most ? count : most, 0);
+		int sent = sendmmsg(socket, messages, count < most ? count : most, flags);
 
 		if (sent < 0 && errno == EINTR)
 			continue;
@@ -68,7 +72,7 @@ static int send_times(int socket, const struct msghdr *message, unsigned count)
 	return 0;
 }
 
-static int send4(int socket, const struct endpoint *own, const struct endpoint *peer, unsigned interface, struct iovec *content, unsigned count)
+static int send4(const struct sender *sender, const struct endpoint *own, const struct endpoint *peer, unsigned interface, struct iovec *content, unsigned count)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr = peer->address.four };
 	struct in_pktinfo from = { .ipi_ifindex = (int)interface, .ipi_spec_dst = own->address.four };
@@ -80,10 +84,10 @@ static int send4(int socket, const struct endpoint *own, const struct endpoint *
 				  .msg_control = &control, .msg_controllen = sizeof(control) };
 
 	memcpy(CMSG_DATA(&control.header), &from, sizeof(from));
-	return send_times(socket, &message, count);
+	return send_times(sender->socket4, &message, count, sender->flags);
 }
 
-static int send6(int socket, const struct endpoint *own, const struct endpoint *peer, unsigned interface, struct iovec *content, unsigned count)
+static int send6(const struct sender *sender, const struct endpoint *own, const struct endpoint *peer, unsigned interface, struct iovec *content, unsigned count)
 {
 	struct sockaddr_in6 to = { .sin6_family = AF_INET6, .sin6_addr = peer->address.six, .sin6_scope_id = interface };
 	struct in6_pktinfo from = { .ipi6_addr = own->address.six, .ipi6_ifindex = interface };
@@ -95,14 +99,14 @@ static int send6(int socket, const struct endpoint *own, const struct endpoint *
 				  .msg_control = &control, .msg_controllen = sizeof(control) };
 
 	memcpy(CMSG_DATA(&control.header), &from, sizeof(from));
-	return send_times(socket, &message, count);
+	return send_times(sender->socket6, &message, count, sender->flags);
 }
 
 int sender_send(struct sender *sender, const struct endpoint *own, const struct endpoint *peer, unsigned interface, struct iovec *content,
 		unsigned count)
 {
-	int result = own->family == AF_INET ? send4(sender->socket4, own, peer, interface, content, count) :
-					      send6(sender->socket6, own, peer, interface, content, count);
+	int result = own->family == AF_INET ? send4(sender, own, peer, interface, content, count) :
+					      send6(sender, own, peer, interface, content, count);
 
 	if (result && !sender->complained) {
 		sender->complained = true;

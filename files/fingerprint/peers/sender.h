@@ -11,11 +11,13 @@ enum sender_kind { SENDER_ICMP, SENDER_TCP };
 
 struct sender {
 	enum sender_kind kind;
+	int flags;
 	int socket4, socket6; /* -1: not open */
 	bool complained;
 };
 
-void sender_open(struct sender *sender, enum sender_kind kind);
+/* `flags`: those of sendmsg(2). With MSG_DONTWAIT a packet for which the interface has no room is refused. */
+void sender_open(struct sender *sender, enum sender_kind kind, int flags);
 /*
  * Sends what follows the IP header `count` times to the peer, from this interface (0: by the routes). -1: the kernel refuses; the first
  * time it is said why.

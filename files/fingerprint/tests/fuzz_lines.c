@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fuzz target: the record of a fingerprint, the list of near peers, and the kernel's lists of multicast groups. The first byte chooses. */
+/* Fuzz target: the record of a fingerprint, the lists of near and of parked peers, and the kernel's lists of multicast groups. The first byte chooses. */
 #include <netinet/in.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -9,6 +9,7 @@
 
 #include "base/lines.h"
 #include "parking/near.h"
+#include "parking/parked.h"
 #include "put_right.h"
 #include "sockets/memberships.h"
 
@@ -20,14 +21,20 @@ static void try_text(const uint8_t *data, size_t size, bool is_list)
 	size_t length = sizeof(head) - 1;
 	char *text = take_more(NULL, length + size + 1, 1);
 	struct fingerprint *found;
-	struct near_peers peers;
+	struct near_peers near;
+	struct parked_peers parked;
 
 	/* A copy, whose end the sanitizer watches. */
 	memcpy(text, head, length);
 	memcpy(text + length, data, size);
 	text[length + size] = '\0';
-	if (is_list && !near_parse(&peers, text, length + size, "input"))
-		near_free(&peers);
+	if (is_list && !near_parse(&near, text, length + size, "input"))
+		near_free(&near);
+	/* It was split in place. */
+	memcpy(text, head, length);
+	memcpy(text + length, data, size);
+	if (is_list && !parked_parse(&parked, text, length + size, "input"))
+		parked_free(&parked);
 	found = is_list ? NULL : fingerprint_parse(text, length + size, "input");
 	if (found)
 		fingerprint_free(found);

@@ -12,16 +12,18 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import stat
 import threading
 import time
 
 from .._files import read_lines, read_text, write_file
 from .._paths import RUN
+from . import device_users
 
 _PCI = "/sys/bus/pci"
 _BLOCK = "/sys/class/block"
-_DEV, _PROC = "/dev", "/proc"
+_DEV = "/dev"
+# The kernel lends drives to other machines by this module, and says nowhere that it has opened them (drivers/nvme/target).
+_TARGET = "/sys/module/nvmet"
 # Also for files/node/switch/clean-up: those that are let go of, lines ADDRESS DRIVER.
 _LIST = RUN + "/spare-devices"
 
@@ -30,6 +32,9 @@ _NVME, _ETHERNET = 0x0108, 0x0200
 _UP = 0x1  # include/uapi/linux/if.h, IFF_UP
 # A drive that several controllers lead to has a path of its own by each, and is used by another name (drivers/nvme/host/multipath.c).
 _PATH = re.compile(r"nvme\d+c\d+n\d+")
+# Drivers of cards with several ports on one function: one of them may be in a network namespace, where it is not seen from here.
+_MANY_PORTS = {"cxgb3", "cxgb4", "mlx4_core"}
+_QUIET = 1  # seconds in which nobody reads or writes a drive that nobody uses
 
 
 class SpareDevices:
@@ -47,7 +52,7 @@ class SpareDevices:
         return len(found)
 
     def wait(self, patience):
-        """Wait until they have, for some seconds at most; returns the number of those that have not."""
+        """Wait until they have, for some seconds at most; returns the addresses of those that have not."""
         return _wait(self._writers, patience)
 
     def take_back(self, patience):
@@ -62,24 +67,41 @@ class SpareDevices:
 
 def find():
     """List of (PCI address, name of its driver) of drives and network cards that are not in use."""
-    found, opened = [], _opened()
+    if not os.path.isdir(f"{_PCI}/devices"):
+        return []
+    used, found = device_users.numbers(), {}
     for address in sorted(os.listdir(f"{_PCI}/devices")):
         path = os.path.realpath(f"{_PCI}/devices/{address}")
         driver = os.path.basename(os.path.realpath(f"{path}/driver")) if os.path.islink(f"{path}/driver") else ""
-        if driver and _is_spare(path, driver) and not opened.intersection(_numbers(path)):
-            found.append((address, driver))
-    return found
+        # One that goes meanwhile, or tells nothing, is left alone.
+        with contextlib.suppress(OSError, ValueError):
+            if driver and _is_spare(path, driver) and not used.intersection(_numbers(path)):
+                found[address, driver] = _counts(path)
+    if any(found.values()):
+        time.sleep(_QUIET)
+    return [
+        device for device, counts in found.items() if _counts(os.path.realpath(f"{_PCI}/devices/{device[0]}")) == counts
+    ]
 
 
 def _is_spare(path, driver):
     kind = int(read_text(f"{path}/class", "0"), 16) >> 8
     if kind == _NVME:
-        return driver == "nvme" and _drives_are_spare(path)
-    return kind == _ETHERNET and _cards_are_spare(path)
+        return driver == "nvme" and not os.path.exists(_TARGET) and _drives_are_spare(path)
+    return kind == _ETHERNET and driver not in _MANY_PORTS and _cards_are_spare(path)
+
+
+def _drives(path):
+    return [name for name in os.listdir(_BLOCK) if os.path.realpath(f"{_BLOCK}/{name}").startswith(f"{path}/")]
+
+
+def _counts(path):
+    """What the drives of a device have read and written so far, for a comparison."""
+    return [read_text(f"{_BLOCK}/{name}/stat", "") for name in sorted(_drives(path))]
 
 
 def _drives_are_spare(path):
-    below = [name for name in os.listdir(_BLOCK) if os.path.realpath(f"{_BLOCK}/{name}").startswith(f"{path}/")]
+    below = _drives(path)
     disks = [name for name in below if not os.path.exists(f"{_BLOCK}/{name}/partition")]
     return not any(map(_PATH.fullmatch, below)) and all(map(_is_free, disks))
 
@@ -121,22 +143,9 @@ def _numbers(path):
     return found
 
 
-def _opened():
-    """(major, minor) of all device files that a process has open."""
-    found = set()
-    for pid in filter(str.isdigit, os.listdir(_PROC)):
-        with contextlib.suppress(OSError):  # it has ended
-            for entry in os.scandir(f"{_PROC}/{pid}/fd"):
-                with contextlib.suppress(OSError):
-                    about = entry.stat()
-                    if stat.S_ISBLK(about.st_mode) or stat.S_ISCHR(about.st_mode):
-                        found.add((os.major(about.st_rdev), os.minor(about.st_rdev)))
-    return found
-
-
 def _write_all(devices, verb):
     """Threads that each tell one driver. A driver that hangs must not keep this process from its end."""
-    writers = [threading.Thread(target=_write, args=(*device, verb), daemon=True) for device in devices]
+    writers = [threading.Thread(target=_write, args=(*device, verb), name=device[0], daemon=True) for device in devices]
     for writer in writers:
         writer.start()
     return writers
@@ -152,4 +161,4 @@ def _wait(writers, patience):
     end = time.monotonic() + patience
     for writer in writers:
         writer.join(max(0, end - time.monotonic()))
-    return sum(writer.is_alive() for writer in writers)
+    return [writer.name for writer in writers if writer.is_alive()]

@@ -21,7 +21,7 @@ from .._files import read_text
 from .._run import run
 
 # Our own tables, those of CRIU, and that of podman (netavark): its containers end with the kernel, and the next ones get other addresses.
-_LEFT_OUT = re.compile(r"table inet (kup|kup_held|CRIU-\S+|netavark) ")
+_LEFT_OUT = re.compile(r"table inet (kup|kup_held|kup_parked|CRIU-\S+|netavark) ")
 # The same of podman in tables of iptables, which have rules of others as well: its chains, what is in them, and what leads there.
 _OF_CONTAINERS = re.compile(r'^:NETAVARK[-_]|^(?:[^"]|"[^"]*")* -[Ajg] NETAVARK[-_]|^-A NETAVARK[-_]')
 # A text in quotes; a route look-up, in which `iif` is an argument; a rule by the number of an interface.

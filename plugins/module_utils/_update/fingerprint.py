@@ -33,29 +33,38 @@ def record(trees, directory):
     """
     for unit, processes in trees.items():
         try:
-            write(f"{directory}/fingerprint-{unit}", "record", processes)
+            write(f"{directory}/fingerprint-{unit}", "record", *pids(processes))
         except KupError as error:
             raise KupError(f"The fingerprint of {unit} cannot be recorded: {error}") from error
 
 
-def write(path, verb, processes):
-    """Have the program do ``verb`` with processes, and write what it prints into the new file ``path``, not synced.
+def pids(processes):
+    """The ids of processes, as words."""
+    return [str(process.pid) for process in processes]
+
+
+def write(path, *words, timeout=None):
+    """Run the program with these words, and write what it prints into the new file ``path``, not synced.
 
     :raises KupError: see `run_program`.
     """
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "wb") as stream:
-        run_program(verb, *(str(process.pid) for process in processes), stdout=stream)
+        run_program(*words, stdout=stream, timeout=timeout)
 
 
-def run_program(*words, stdout=subprocess.DEVNULL):
-    """Run it with these words.
+def run_program(*words, stdout=subprocess.DEVNULL, timeout=None):
+    """Run it with these words, for ``timeout`` seconds at most (None: without a limit).
 
-    :raises KupError: it cannot be run, or fails, with what it says.
+    :raises KupError: it cannot be run, takes longer, or fails, with what it says.
     """
     try:
-        done = subprocess.run([PROGRAM, *words], stdout=stdout, stderr=subprocess.PIPE, check=False)  # pylint: disable=ansible-bad-function
+        done = subprocess.run(  # pylint: disable=ansible-bad-function
+            [PROGRAM, *words], stdout=stdout, stderr=subprocess.PIPE, check=False, timeout=timeout
+        )
     except OSError as error:
         raise KupError(f"{PROGRAM} cannot be run: {error}; install the node's programs anew.") from error
+    except subprocess.TimeoutExpired as error:
+        raise KupError(f"{PROGRAM} {words[0]} did not end within {timeout} s.") from error
     if done.returncode:
         raise KupError(done.stderr.decode("ascii", "replace").strip() or f"exit code {done.returncode}")
 

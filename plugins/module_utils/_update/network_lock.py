@@ -149,9 +149,9 @@ def _chain(hook, rules):
     return head + mark + "".join(f"\t\t{rule}\n" for rule in rules) + "\t}\n"
 
 
-def apply(text):
-    """Apply the lock of this `ruleset`."""
-    run(["nft", "-f", "-"], stdin=text)
+def apply(text, timeout=60):
+    """Apply the lock of this `ruleset`, within some seconds."""
+    run(["nft", "-f", "-"], stdin=text, timeout=timeout)
 
 
 def release(table=TABLE):

@@ -5,7 +5,7 @@
 """Near peers of the applications' connections send nothing during the outage, and go on at once after it (files/fingerprint/parking).
 
 They are chosen while the applications run, and told right before the network lock, while these stand still. The next boot tells all peers of
-restored connections to go on (files/node/lib/backoff.sh). Where the switch is given up, the kernel's own segments tell them so. No trouble with it
+restored connections to go on (files/node/lib/backoff.sh). Where the switch is given up, those who were told hear of it at once. No trouble with it
 keeps a node from its switch: a peer that is not told is as it would be without.
 """
 
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
+import os
 import sys
 
 from .._errors import KupError
@@ -21,7 +22,10 @@ from .._paths import RUN
 from .._system import processes
 from . import fingerprint, network_lock
 
-_LIST = RUN + "/near"
+# Also for files/node/switch/clean-up, the second.
+_LIST, _TOLD = RUN + "/near", RUN + "/parked"
+# Seconds, of which the freeze needs a few milliseconds: the applications stand still.
+_PATIENCE = 2
 
 
 class Parking:
@@ -35,7 +39,8 @@ class Parking:
         if not self._wanted:
             return
         with _told():
-            fingerprint.write(_LIST, "near", [each for unit in units for each in processes.in_cgroup(unit.cgroup)])
+            trees = [each for unit in units for each in processes.in_cgroup(unit.cgroup)]
+            fingerprint.write(_LIST, "near", *fingerprint.pids(trees))
             near = [_ends(line.split()) for line in read_lines(_LIST)[1:] if line]
             self._rules = network_lock.waiting_ruleset(near) if near else ""
 
@@ -43,13 +48,20 @@ class Parking:
         """Have them send nothing. The units stand still."""
         if self._rules:
             with _told():
-                network_lock.apply(self._rules)
-                fingerprint.run_program("park", _LIST)
+                network_lock.apply(self._rules, timeout=_PATIENCE)
+                fingerprint.write(_TOLD, "park", _LIST, timeout=_PATIENCE)
 
     def undo(self):
         """Let the kernel say again what there is room for, before packets flow."""
         if self._rules:
             network_lock.release(network_lock.WAITING)
+
+    def go_on(self):
+        """Tell those who were told to wait, when packets flow: the kernel does not know of it, and says nothing by itself."""
+        if self._rules and os.path.exists(_TOLD):
+            with _told("go on"):
+                fingerprint.run_program("go-on", _TOLD, timeout=_PATIENCE)
+            os.unlink(_TOLD)
 
 
 def _ends(words):
@@ -63,11 +75,11 @@ def _address(word):
 
 
 @contextlib.contextmanager
-def _told():
+def _told(what="wait"):
     """Say what goes wrong, and go on."""
     try:
         yield
     except (KupError, OSError, ValueError) as error:
         with contextlib.suppress(OSError, ValueError):
-            sys.stdout.write(f"Not all peers were told to wait: {error}\n")
+            sys.stdout.write(f"Not all peers were told to {what}: {error}\n")
             sys.stdout.flush()

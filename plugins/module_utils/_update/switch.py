@@ -103,6 +103,7 @@ class _Attempt:
         undos.push_undo(lambda: self._spare.take_back(_DEVICES))
         # Until a tree runs again, its watchdog would end it.
         undos.push_undo(watchdogs.release)
+        undos.push_undo(self._parking.go_on)
         # After the trees: a packet must not meet a connection in repair mode.
         undos.push_undo(network_lock.release)
         undos.push_undo(self._parking.undo)
@@ -185,18 +186,26 @@ class _Attempt:
         # Again: a unit may have been started anew, or have set another time.
         watchdogs.extend([each.unit for each in self._checkpoints])
         limits.extend(self._record, self._checkpoints)
+        self._await_devices()
         return boot_plan.Plan(number, self._checkpoints, self._record, frames)
+
+    def _await_devices(self):
+        """Wait for the drivers that let go of devices. The jump would wait for one that hangs, and the applications would stand meanwhile."""
+        late = self._spare.wait(_DEVICES)
+        if not late:
+            return
+        said = f"The drivers of {', '.join(late)} have not let go of them within {_DEVICES} s (kup_quiesce_devices)"
+        if self._phase == "switching":
+            raise KupError(
+                f"{said}, and the jump would wait for them; look at the kernel's log, or do without kup_quiesce_devices."
+            )
+        _tell(f"{said}; the jump waits for them.")
 
     def _freeze(self, plan):
         """Freeze and dump all units, and complete the boot plan."""
         self._patience = limits.freeze(self._record, self._checkpoints)
         checkpoints.start(self._checkpoints)
         self._parking.look([each.unit for each in self._checkpoints])
-        late = self._spare.wait(_DEVICES)
-        if late:
-            _tell(
-                f"{late} devices that nobody uses have not been let go of within {_DEVICES} s: the jump waits for them."
-            )
         checkpoints.quiet(self._checkpoints)
         self._began = time.monotonic()
         timeline.mark("freeze")

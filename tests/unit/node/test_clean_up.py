@@ -345,6 +345,14 @@ def test_the_action_script_of_a_rehearsal_gives_up_soon(node):
     assert frozen(made) == "0"
 
 
+def test_peers_that_were_told_to_wait_go_on(node):
+    made = killed(node)
+    made.write("run/kup/parked", "kup-fingerprint 3\n")
+    made.run("switch/clean-up", **KILLED)
+    assert made.called("fingerprint") == [f"fingerprint go-on {made.root}/run/kup/parked"]
+    assert not (made.root / "run/kup/parked").exists()
+
+
 def test_drivers_look_again_after_what_they_let_go_of(node):
     made = killed(node)
     made.write("run/kup/spare-devices", "0000:01:00.0 nvme\n0000:02:00.0 ixgbe\n")

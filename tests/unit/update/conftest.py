@@ -211,7 +211,7 @@ def node(tmp_path, monkeypatch):
         found.note(f"record {record['PHASE']}")
         saved(record)
 
-    def nft(argv, stdin=None, check=True):
+    def nft(argv, stdin=None, check=True, **_more):
         if "kup_parked" in argv:
             found.note("release peers")
         elif stdin and "syn | ack | rst" in stdin:

@@ -115,6 +115,6 @@ def test_it_is_applied_and_released(monkeypatch):
     network_lock.apply("rules")
     network_lock.release()
     assert called == [
-        (["nft", "-f", "-"], {"stdin": "rules"}),
+        (["nft", "-f", "-"], {"stdin": "rules", "timeout": 60}),
         (["nft", "delete", "table", "inet", "kup"], {"check": False}),
     ]

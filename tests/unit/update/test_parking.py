@@ -35,11 +35,13 @@ def node(tmp_path, monkeypatch):
     (tmp_path / "list").write_text("\n".join(NEAR) + "\n")
     monkeypatch.setattr(fingerprint, "PROGRAM", str(program))
     monkeypatch.setattr(parking, "_LIST", str(tmp_path / "near"))
+    monkeypatch.setattr(parking, "_TOLD", str(tmp_path / "parked"))
     monkeypatch.setattr(
         parking.processes, "in_cgroup", lambda _cgroup: [SimpleNamespace(pid=7), SimpleNamespace(pid=8)]
     )
 
-    def nft(argv, stdin="", **_more):
+    def nft(argv, stdin="", **more):
+        assert "window" not in (stdin or "") or more["timeout"] == parking._PATIENCE  # the applications stand still
         rules = [line.strip() for line in (stdin or "").splitlines() if "window" in line]
         with done.open("a") as stream:
             stream.write(" ".join(argv) + "\n" + "".join(f"{rule}\n" for rule in rules))
@@ -62,20 +64,39 @@ def looked(wanted=True):
 def test_near_peers_and_no_others_hear_of_no_room_before_they_are_told(node):
     looked().begin()
     assert events(node) == ["near 7 8", "nft -f -", *RULES, f"park {node}/near"]
-    assert (node / "near").stat().st_mode & 0o777 == 0o600
+    assert [(node / name).stat().st_mode & 0o777 for name in ("near", "parked")] == [0o600, 0o600]
 
 
-def test_where_the_switch_is_given_up_the_kernel_says_again_what_there_is_room_for(node):
+def test_where_the_switch_is_given_up_those_who_were_told_hear_of_it(node):
+    (node / "code").write_text("echo parked")
     one = looked()
     one.begin()
+    assert (node / "parked").read_text() == "parked\n"
     one.undo()
-    assert events(node)[-1] == "nft delete table inet kup_parked"
+    one.go_on()
+    assert events(node)[-2:] == ["nft delete table inet kup_parked", f"go-on {node}/parked"]
+    assert not (node / "parked").exists()
+
+
+def test_where_nobody_was_told_nobody_hears_of_it(node):
+    one = looked()
+    one.undo()
+    one.go_on()
+    assert events(node) == ["near 7 8", "nft delete table inet kup_parked"]
+
+
+def test_a_program_that_hangs_does_not_keep_the_applications_standing(node, monkeypatch, capsys):
+    monkeypatch.setattr(parking, "_PATIENCE", 0.2)
+    (node / "code").write_text("exec sleep 60")
+    looked().begin()
+    assert "park did not end within 0.2 s" in capsys.readouterr().out
 
 
 def test_where_nobody_wants_it_nothing_is_done(node):
     one = looked(wanted=False)
     one.begin()
     one.undo()
+    one.go_on()
     assert events(node) == []
 
 
@@ -111,7 +132,7 @@ def test_a_list_that_cannot_be_read_keeps_no_node_from_its_switch(node, capsys, 
 
 
 def test_a_filter_that_refuses_the_rules_keeps_no_node_from_its_switch(node, capsys, monkeypatch):
-    def refused(_text):
+    def refused(_text, **_more):
         raise KupError("'nft -f -' ended with 1: no such thing")
 
     one = looked()

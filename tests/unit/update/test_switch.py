@@ -102,6 +102,25 @@ def test_drivers_look_after_them_again_where_the_switch_is_given_up(node, record
 
 
 @pytest.mark.usefixtures("devices")
+def test_no_tree_is_frozen_while_a_driver_hangs(node, record, monkeypatch):
+    record["QUIESCE_DEVICES"] = "True"
+    monkeypatch.setattr(spare_devices.SpareDevices, "wait", lambda _devices, _patience: ["0000:01:00.0"])
+    with pytest.raises(KupError, match="The drivers of 0000:01:00.0 have not let go of them within 30 s"):
+        depart(node, record)
+    assert "freeze 1-a" not in node.events
+    assert record["PHASE"] == "aborted"
+
+
+@pytest.mark.usefixtures("devices")
+def test_a_way_back_does_not_wait_for_a_driver_that_hangs(node, record, monkeypatch):
+    on_probation(node, record)
+    record["QUIESCE_DEVICES"] = "True"
+    monkeypatch.setattr(spare_devices.SpareDevices, "wait", lambda _devices, _patience: ["0000:01:00.0"])
+    depart(node, record, OLD, "returning")
+    assert "kexec" in node.events
+
+
+@pytest.mark.usefixtures("devices")
 def test_devices_stay_where_nobody_wants_it(node, record):
     depart(node, record)
     assert "find devices" not in node.events
