@@ -54,7 +54,7 @@ class Given:
                     found[name] = self._evaluated(known[name], templar)
                 except AnsibleError as error:
                     why = "its template is wrong" if name in self._secret else " ".join(str(error).split())
-                    refuse(host, f"{name} cannot be evaluated: {why}")
+                    refuse(host, f"{name} cannot be evaluated: {why.removesuffix('.')}.")
         return found
 
     def _evaluated(self, raw, templar):

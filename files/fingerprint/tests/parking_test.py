@@ -259,7 +259,7 @@ class Parking(Network):
         self.go_on()
 
     def test_damaged_lines_of_peers_that_wait_are_refused(self):
-        words = "parked 0 x0a630001 7001 x0a630002 20000 4294967295 7 501".split()
+        words = ["parked", "0", "x0a630001", "7001", "x0a630002", "20000", "4294967295", "7", "501"]
         for at, wrong in (
             (0, "near"),
             (1, "-1"),
