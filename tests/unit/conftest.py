@@ -6,6 +6,12 @@ import pytest
 from ansible_collections.kup.fleet.plugins.module_utils._system.processes import Process
 
 
+@pytest.fixture(scope="session", autouse=True)
+def one_folder_of_all(tmp_path_factory):
+    """pytest makes it for whoever asks first; two threads (`atonce`) that ask at the same time would get two."""
+    tmp_path_factory.getbasetemp()
+
+
 @pytest.fixture
 def unit_templates(monkeypatch):
     fakeplan.use_templates(monkeypatch)
