@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Take and release the lock of a rollout; the module of the same name has the documentation."""
+"""Take, renew and release the lock of a rollout; the module of the same name has the documentation."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.modules.kup_lock import DOCUMENTATION
 from ansible_collections.kup.fleet.plugins.plugin_utils import _lock, _lock_place
 from ansible_collections.kup.fleet.plugins.plugin_utils._controller import ControllerAction
+
+
+def _change(directory, run_id, state):
+    return _lock.renew(directory, run_id, time.time()) if state == "renewed" else _lock.release(directory, run_id)
 
 
 class ActionModule(ControllerAction):
@@ -28,7 +32,7 @@ class ActionModule(ControllerAction):
         if arguments["state"] == "taken":
             return self._take(directory, arguments["run_id"], arguments["ttl"])
         try:
-            trouble = _lock.release(directory, arguments["run_id"])
+            trouble = _change(directory, arguments["run_id"], arguments["state"])
         except KupError as error:
             trouble = str(error).removesuffix(".")
         return {"changed": not trouble, "trouble": trouble}

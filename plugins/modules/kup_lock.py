@@ -10,9 +10,9 @@ module: kup_lock
 short_description: Let only one rollout of a fleet go on at a time
 version_added: 0.1.0
 description:
-  - Takes or releases a lock in a directory on the controller, which several controllers may share.
-  - Fails if another run has the lock that O(state=taken) asks for. M(kup.fleet.kup_report) and M(kup.fleet.kup_permit) renew it; one that
-    was not renewed for its time to live is taken over.
+  - Takes, renews or releases a lock in a directory on the controller, which several controllers may share.
+  - Fails if another run has the lock that O(state=taken) asks for. M(kup.fleet.kup_report) and M(kup.fleet.kup_permit) renew it, too; one
+    that was not renewed for its time to live is taken over.
 options:
   directory:
     description: A directory that outlives the run. Empty is no lock at all.
@@ -27,10 +27,11 @@ options:
     type: int
     default: 7200
   state:
-    description: With V(released) the task does not fail if the lock is no longer of this run, and says so.
+    description: With V(renewed) and V(released) the task does not fail if the lock is no longer of this run, and says so.
     type: str
     choices:
       - taken
+      - renewed
       - released
     default: taken
 attributes:

@@ -6,7 +6,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -33,9 +35,12 @@ def runs(tmp_path_factory):
         nodes, variables = CASES[case]
         rollout = Rollout(tmp_path_factory.mktemp(case), {name: nodes.get(name, {}) for name in NAMES})
         given = {"kup_kernel": "7.2", "kup_units": ["memcached.service"], "kup_batches": [1, "100%"], **variables}
-        return rollout.run(**given)
+        lock = Path(locks) / case
+        lock.mkdir()
+        return rollout.run(kup_lock=str(lock), **given)
 
-    with ThreadPoolExecutor(2) as pool:
+    # A file system of its own, so that a lock is good in a container, too.
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as locks, ThreadPoolExecutor(2) as pool:
         return dict(zip(CASES, pool.map(run, CASES), strict=True))
 
 
@@ -61,6 +66,15 @@ def test_the_next_batch_begins_after_the_soak(runs):
     assert order == sorted(order)
     assert set(done.switched()[:2]) == {"node1", "node2"}
     assert done.asked.count("node1 kup_gate soak") == 1
+
+
+def test_the_lock_is_renewed_while_nodes_are_judged(runs):
+    done = runs["good"]
+    asks = "TASK [kup.fleet.kup : Let no other rollout go on meanwhile]"
+    before, judging = done.output.split("TASK [kup.fleet.kup : Judge each of them]", 1)
+    assert before.count(asks) == 1
+    assert judging.split("TASK [kup.fleet.kup : Judge the node once more]", 1)[0].count(asks) == 1
+    assert "is no longer of this run" not in done.said
 
 
 @pytest.mark.parametrize(
