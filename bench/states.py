@@ -20,8 +20,8 @@ from bench import talk
 
 INTERVAL = 0.05
 ASK = 1.0
-# A new connection's first retransmission comes after a second; by then there are newer ones.
-PATIENCE = 1.0
+# An application that has much to do answers late, which is no outage. After one, the newest connections are answered first.
+PATIENCE = 10.0
 # Of the end of the outage, for those that are idle.
 LOOK = 0.05
 #: Longer than any pause of an application that runs, and shorter than any outage.
