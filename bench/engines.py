@@ -109,24 +109,31 @@ def asking(lab, mib, seen, *old):
     return client(lab, "bench.asker", seen, (mib << 20) // 4096, *old)
 
 
-def update(lab, engine, kernel, mib, **others):
-    """Update the node, with OTHERS of the rollout's variables; return what the client and the node saw."""
-    folder, seen = OUT / "rollout", {}
+def roll_out(engine, kernel, unit, clients, **others):
+    """Update the node with UNIT, and OTHERS of the rollout's variables, while CLIENTS, a context, ask; return the folder of the report."""
+    folder = OUT / "rollout"
     shutil.rmtree(folder, ignore_errors=True)
     variables = {
         "kup_kernel": kernel,
         "kup_engine": engine,
         "kup_report_dir": str(folder),
-        "kup_units": ["holder.service"],
+        "kup_units": [unit],
         **others,
     }
     variables |= {name: [] for name in ("kup_gate_ports", "kup_gate_numbers", "kup_gate_commands")}
     # Gigabytes by way of an emulated disk and processor.
     variables |= {f"kup_{name}_timeout": 3600 for name in ("switch", "restore", "commit")}
-    with asking(lab, mib, seen):
+    with clients:
         code = Rollout(NAME, OUT / "rollout.log", variables).wait()
     if code:
         raise LabError(f"The rollout ended with {code}; see {OUT / 'rollout.log'}.")
+    return folder
+
+
+def update(lab, engine, kernel, mib, **others):
+    """Update the node, with OTHERS of the rollout's variables; return what the client and the node saw."""
+    seen = {}
+    folder = roll_out(engine, kernel, "holder.service", asking(lab, mib, seen), **others)
     return row(seen, on_node(lab, "python3 /root/holder.py clock").decode(), read_report(folder)["nodes"][0])
 
 

@@ -11,17 +11,15 @@ import argparse
 import contextlib
 import itertools
 import json
-import shutil
 import signal
 import subprocess
 import sys
 
-from bench.engines import HERE, OUT, client, node, on_node
+from bench.engines import HERE, OUT, client, node, on_node, roll_out
 from bench.gaps import WAYS, some_of
 from bench.talk import PORT
 from lab import results
 from lab.command import LabError, say
-from lab.rollout import Rollout
 
 MIB = 64  # of the node, for an application
 UNIT = """
@@ -41,7 +39,6 @@ table inet plight {{
 }}
 """
 FIGURES = ("gaps_s", "after_s")
-LONG = 3600  # seconds: an emulated processor
 
 
 def arguments():
@@ -79,23 +76,11 @@ def losing(lab, lost):
 
 def update(lab, args, kernel, way, plight):
     """Update the node and return what the clients have seen."""
-    folder, seen = OUT / "rollout", {}
-    shutil.rmtree(folder, ignore_errors=True)
-    (lost, timeout), (reverts, parks) = PLIGHTS[plight], WAYS[way]
-    variables = {
-        "kup_kernel": kernel,
-        "kup_engine": args.engine,
-        "kup_report_dir": str(folder),
-        "kup_units": ["talk.service"],
-        "kup_revert_backoff": reverts,
-        "kup_park_connections": parks,
-        **{name: [] for name in ("kup_gate_ports", "kup_gate_numbers", "kup_gate_commands")},
-        **{f"kup_{name}_timeout": LONG for name in ("switch", "restore", "commit")},
-    }
-    with losing(lab, lost), client(lab, "bench.states", seen, args.each, timeout):
-        code = Rollout(lab.name, OUT / "rollout.log", variables).wait()
-    if code:
-        raise LabError(f"The rollout ended with {code}; see {OUT / 'rollout.log'}.")
+    (lost, timeout), (reverts, parks), seen = PLIGHTS[plight], WAYS[way], {}
+    clients = client(lab, "bench.states", seen, args.each, timeout)
+    ways = {"kup_revert_backoff": reverts, "kup_park_connections": parks}
+    with losing(lab, lost):
+        roll_out(args.engine, kernel, "talk.service", clients, **ways)
     return {"way": way, "plight": plight, "kernel": kernel, **seen}
 
 
