@@ -14,11 +14,11 @@ from ansible_collections.kup.fleet.plugins.module_utils._update import record as
 from ansible_collections.kup.fleet.plugins.module_utils._update import unit_names
 from ansible_collections.kup.fleet.plugins.module_utils._update.record import Record
 
-#: Shell command that prints what `parse` reads. Cheap: it runs twice a second while the node has better things to do.
+#: Shell command that prints what `parse` reads. Cheap, of few processes: it runs twice a second while the node has better things to do.
 COMMAND = (
-    r"read -r up _ </proc/uptime; "
-    r'printf "boot %s\nkernel %s\nuptime %s\nrestored %s\nbusy %s\n" "$(cat /proc/sys/kernel/random/boot_id)" "$(uname -r)" "$up" '
-    rf'"$([ -e {RUN}/restore-done ] && echo yes || echo no)" '
+    r"read -r up _ </proc/uptime; read -r boot </proc/sys/kernel/random/boot_id; read -r kernel </proc/sys/kernel/osrelease; "
+    rf"restored=no; [ ! -e {RUN}/restore-done ] || restored=yes; "
+    r'printf "boot %s\nkernel %s\nuptime %s\nrestored %s\nbusy %s\n" "$boot" "$kernel" "$up" "$restored" '
     # What runs; not what only waits to be tried again (auto-restart).
     rf'"$(systemctl show --property=SubState --value {" ".join(unit_names.ALL)} | grep -c -e ^start -e ^running -e ^stop -e ^final)"; '
     # Pending pages (`pending_memory`), as the page daemon reports them.

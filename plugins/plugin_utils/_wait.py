@@ -21,7 +21,9 @@ from ansible.utils.display import Display
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
 from ansible_collections.kup.fleet.plugins.plugin_utils import _node_status
 
-_PACE = 0.5  # seconds between two looks
+_PACE = 0.5  # seconds between two looks, at least
+# A look takes processor time of the node, in the freeze, too: no more than a fifth of it. Seconds at most.
+_REST, _LONGEST_REST = 4, 5
 
 # Seconds after which a look is given up. Over a connection that answered a moment ago: it is dead, for its peer has
 # gone away without a word. Over a new one: long enough for a login to a node that is still booting.
@@ -180,7 +182,9 @@ class WaitingAction(ActionBase):
         """
         pending = ""
         while True:
+            began = time.monotonic()
             status = self.look()
+            took = time.monotonic() - began if status else 0
             if status and wanted(status) and not self._may_begin(status):
                 return status
             if status and (status.busy or status.pending != pending):
@@ -188,7 +192,7 @@ class WaitingAction(ActionBase):
                 self._deadline = time.monotonic() + self._seconds()
             if time.monotonic() > self._deadline:
                 return None
-            time.sleep(_PACE)
+            time.sleep(min(max(_PACE, _REST * took), _LONGEST_REST))
 
     def start(self, module, arguments):
         """Run ``module`` with ``op: start``.

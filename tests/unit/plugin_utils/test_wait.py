@@ -4,6 +4,7 @@
 
 """How long the controller waits for a node that changes its kernel."""
 
+import functools
 import types
 
 import pytest
@@ -19,11 +20,12 @@ class Action(_wait.WaitingAction):
         self._looks = iter(looks)
         self._now = 0.0
         self._deadline = 3.0
-        clock = types.SimpleNamespace(monotonic=lambda: self._now, sleep=lambda seconds: None)
+        self.rests = []
+        clock = types.SimpleNamespace(monotonic=lambda: self._now, sleep=self.rests.append)
         monkeypatch.setattr(_wait, "time", clock)
 
-    def look(self):
-        self._now += 1
+    def look(self, took=1):
+        self._now += took
         seen = next(self._looks)
         if seen is None:
             return None
@@ -61,6 +63,15 @@ def test_a_node_that_works_or_comes_back_in_time_is_waited_for(monkeypatch, look
 )
 def test_a_node_that_is_away_or_stands_for_too_long_is_lost(monkeypatch, looks):
     assert Action(monkeypatch, looks).settle() is None
+
+
+@pytest.mark.parametrize(("took", "rest"), [(0.05, 0.5), (0.3, 1.2), (2, 5)])
+def test_a_slow_node_is_looked_at_less_often(monkeypatch, took, rest):
+    action = Action(monkeypatch, [WORKS, AWAY, DONE])
+    monkeypatch.setattr(action, "look", functools.partial(action.look, took))
+    action.settle()
+    # Nobody knows what a node that is away would need.
+    assert action.rests == [pytest.approx(rest), 0.5]
 
 
 class Connection:
