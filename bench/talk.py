@@ -6,6 +6,7 @@ On TCP port 7071 the line "ask" is answered at once, "work" after a second, and 
 has a number that counts the lines of this connection.
 """
 
+import contextlib
 import heapq
 import selectors
 import socket
@@ -19,6 +20,7 @@ class Server:
     def __init__(self):
         self._selector = selectors.DefaultSelector()
         self._listener = socket.create_server(("", PORT), backlog=1024)
+        self._listener.setblocking(False)
         self._selector.register(self._listener, selectors.EVENT_READ, None)
         self._sent = {}
         self._due = []  # (when, number, connection, seconds until the next line; 0: none)
@@ -29,7 +31,7 @@ class Server:
             wait = max(self._due[0][0] - time.monotonic(), 0) if self._due else None
             for key, _events in self._selector.select(wait):
                 if key.fileobj is self._listener:
-                    self._accept()
+                    self._accept_all()
                 else:
                     self._read(key.fileobj)
             while self._due and self._due[0][0] <= time.monotonic():
@@ -37,10 +39,13 @@ class Server:
                 if self._say(connection) and again:
                     self._later(connection, again, again)
 
-    def _accept(self):
-        connection = self._listener.accept()[0]
-        self._sent[connection] = 0
-        self._selector.register(connection, selectors.EVENT_READ)
+    def _accept_all(self):
+        """One at a time would be too few in a round that is long, and new connections would wait for ever longer."""
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                connection = self._listener.accept()[0]
+                self._sent[connection] = 0
+                self._selector.register(connection, selectors.EVENT_READ)
 
     def _read(self, connection):
         try:
