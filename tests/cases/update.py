@@ -21,6 +21,8 @@ PATIENT = {
     "kup_restore_timeout": 240,
     "kup_switch_timeout": 600,
     "kup_commit_timeout": 900,
+    # Each look takes such a processor for half of the default interval.
+    "kup_watch_interval": 60,
 }
 # How an update ends that was good, by way.
 GOOD = {"update": "committed", "fallback": "fell_back", "panic": "fell_back"}
