@@ -4,7 +4,8 @@
 
 With kup_revert_backoff, kup_park_connections, both and neither (WAYS), each on a network that is as it is, that loses 1 % of all packets
 both ways, and with a TCP_USER_TIMEOUT of 20 s (PLIGHTS). A node goes from kernel to kernel meanwhile. Both clocks are the
-client's, as the timers of its TCP are. Prints a table and leaves build/bench/old.json; --keep replaces the recorded figures as well.
+client's, as the timers of its TCP are. Prints a table and leaves build/bench/old.json; --keep replaces the recorded
+figures of these plights as well.
 """
 
 import argparse
@@ -32,10 +33,11 @@ LimitNOFILE=8192
 """
 # Plight → how many of a hundred packets are lost in each direction, and the clients' TCP_USER_TIMEOUT in milliseconds
 PLIGHTS = {"plain": (0, 0), "loss": (1, 0), "timeout": (0, 20_000)}
+# On the bridge: TCP takes notice of a packet that its own host drops before it.
 LOSS = """
-table inet plight {{
-  chain input {{ type filter hook input priority 0; tcp sport {port} numgen random mod 100 < {lost} drop; }}
-  chain output {{ type filter hook output priority 0; tcp dport {port} numgen random mod 100 < {lost} drop; }}
+table bridge plight {{
+  chain input {{ type filter hook input priority 0; ether type ip tcp sport {port} numgen random mod 100 < {lost} drop; }}
+  chain output {{ type filter hook output priority 0; ether type ip tcp dport {port} numgen random mod 100 < {lost} drop; }}
 }}
 """
 FIGURES = ("gaps_s", "after_s")
@@ -71,7 +73,7 @@ def losing(lab, lost):
         yield
     finally:
         if lost:
-            subprocess.run([*inside, "delete", "table", "inet", "plight"], check=True)
+            subprocess.run([*inside, "delete", "table", "bridge", "plight"], check=True)
 
 
 def update(lab, args, kernel, way, plight):
@@ -81,7 +83,9 @@ def update(lab, args, kernel, way, plight):
     ways = {"kup_revert_backoff": reverts, "kup_park_connections": parks}
     with losing(lab, lost):
         roll_out(args.engine, kernel, "talk.service", clients, **ways)
-    return {"way": way, "plight": plight, "kernel": kernel, **seen}
+    return {
+        "plight": plight, "way": way, "engine": args.engine, "kernel": kernel, "each": args.each, "commit": results.commit(), **seen
+    }  # fmt: skip
 
 
 def states(run):
@@ -111,9 +115,12 @@ def points(values):
 
 
 def keep(args, runs):
-    kept = {"commit": results.commit(), "engine": args.engine, "each": args.each, "runs": runs}
+    """Write RUNS in place of those that were recorded in the same plights."""
     for folder in (OUT, HERE) if args.keep else (OUT,):
-        (folder / "old.json").write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
+        path = folder / "old.json"
+        recorded = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+        others = [run for run in recorded if run["plight"] not in args.plights]
+        path.write_text(json.dumps([*others, *runs], indent=2) + "\n", encoding="utf-8")
 
 
 def main():

@@ -2,11 +2,11 @@
 
     python3 -m bench.states HOST EACH [TIMEOUT_MS]     until a line on standard input; then one line of JSON
 
-EACH of these: `asks` every second, `awaits` an answer that takes the application a second, `is streamed to`, and `is idle` until after the
+EACH of these: `asks` every ASK seconds, `awaits` an answer that takes the application some, `is streamed to`, and `is idle` until after the
 outage. TIMEOUT_MS is their TCP_USER_TIMEOUT. New connections, one every INTERVAL, tell the outage. All by this clock:
 
-    outage_s, and for each state: gaps_s, the longest times without a line; after_s, how much later than a new connection an old one was
-    answered; lost, connections that ended; wrong, lines that were missing or came twice
+    outage_s, and for each state: gaps_s, the longest waits for a line, from the question or the line before; after_s, how much later
+    than a new connection an old one was answered; lost, connections that ended; wrong, lines that were missing or came twice
 """
 
 import asyncio
@@ -18,8 +18,8 @@ import time
 
 from bench import talk
 
-INTERVAL = 0.05
-ASK = 1.0
+INTERVAL = 0.1
+ASK = 4.0
 # An application that has much to do answers late, which is no outage. After one, the newest connections are answered first.
 PATIENCE = 10.0
 # Of the end of the outage, for those that are idle.
@@ -118,7 +118,6 @@ class Clients:
         await line.hear()
         while not self.is_over() and not self._ends.is_set():
             await asyncio.sleep(LOOK)
-        line.forget()
         await line.say(b"ask\n")
         await line.hear()
 
@@ -149,11 +148,9 @@ class Line:
         self._reader, self._writer, self._silence, self._about = reader, writer, silence, about
         self._heard = 0
 
-    def forget(self):
-        """Nobody has waited for a line until now."""
-        self._silence.last = time.monotonic()
-
     async def say(self, what):
+        # Nobody has waited for a line until now.
+        self._silence.last = time.monotonic()
         self._writer.write(what)
         await self._writer.drain()
 

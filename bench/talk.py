@@ -2,7 +2,7 @@
 
     talk.py
 
-On TCP port 7071 the line "ask" is answered at once, "work" after a second, and after "stream" there is a line every half second. Each line
+On TCP port 7071 the line "ask" is answered at once, "work" after some seconds, and after "stream" there is a line again and again. Each line
 has a number that counts the lines of this connection.
 """
 
@@ -13,7 +13,8 @@ import socket
 import time
 
 PORT = 7071
-WORK, STREAM = 1.0, 0.5  # seconds
+# Seconds. With hundreds of connections, so that an emulated processor has time to spare: what waits for an application is no outage.
+WORK, STREAM = 4.0, 2.0
 
 
 class Server:
