@@ -14,7 +14,7 @@ from ansible_collections.kup.fleet.plugins.module_utils._update import record as
 from ansible_collections.kup.fleet.plugins.module_utils._update import unit_names
 from ansible_collections.kup.fleet.plugins.module_utils._update.record import Record
 
-#: Shell command that prints what `parse` reads. Cheap, of few processes: it runs twice a second while the node has better things to do.
+#: Shell command that prints what `parse` reads. Cheap, of few processes: it runs up to twice a second while the node has better things to do.
 COMMAND = (
     r"read -r up _ </proc/uptime; read -r boot </proc/sys/kernel/random/boot_id; read -r kernel </proc/sys/kernel/osrelease; "
     rf"restored=no; [ ! -e {RUN}/restore-done ] || restored=yes; "
