@@ -104,7 +104,7 @@ static void wait_for_end(void)
 		;
 }
 
-/* Writes a byte when all is there, and holds it. */
+/* Writes a byte when all is there and nothing else is open, closes the pipe, and holds the sockets. */
 static void keep(const char *directory, int place, const char *name, int ready)
 {
 	sigset_t ends;
@@ -121,10 +121,10 @@ static void keep(const char *directory, int place, const char *name, int ready)
 		_exit(EXIT_FAILED);
 	for (int number = 0; number < 3; number++)
 		dup2(nothing, number);
+	close(place);
 	if (write(ready, "", 1) != 1)
 		_exit(EXIT_FAILED);
 	close(ready);
-	close(place);
 	wait_for_end();
 	_exit(EXIT_OK);
 }
@@ -167,7 +167,8 @@ int keeper_start(const char *directory, const char *file)
 		keep(directory, place, name, ready[1]);
 	}
 	close(ready[1]);
-	if (read(ready[0], &byte, 1) == 1) {
+	/* The second read waits until the child has closed its end: the pipe is the last that it holds of ours. */
+	if (read(ready[0], &byte, 1) == 1 && read(ready[0], &byte, 1) == 0) {
 		close(ready[0]);
 		return 0;
 	}

@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import pwd
+import select
 import signal
 import socket
 import stat
@@ -17,7 +18,6 @@ import struct
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 PROGRAM = None
@@ -518,8 +518,10 @@ class Pairs(unittest.TestCase):
         self.keep(*both)
         with open(self.keeper) as file:
             pid = int(file.read().split()[3])
-        os.kill(pid, signal.SIGKILL)
-        time.sleep(0.2)
+        holder = os.pidfd_open(pid)
+        self.addCleanup(os.close, holder)
+        signal.pidfd_send_signal(holder, signal.SIGKILL)
+        self.assertTrue(select.select([holder], [], [], 20)[0])
         done = self.run_program("join-pairs", self.keeper, "a.service", "true")
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, rf"Process {pid}, which has held the unix connections of a\.service, has ended")
