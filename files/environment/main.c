@@ -16,6 +16,7 @@
 #include "apply.h"
 #include "clock.h"
 #include "common/base.h"
+#include "first.h"
 #include "hold.h"
 #include "ipc.h"
 #include "note_files.h"
@@ -51,7 +52,8 @@ static const char usage[] = "usage: environment apply [--only KIND]... [--run DI
 			    "       environment in-session ID COMMAND [WORD]...\n"
 			    "  Runs the command as the leader of a session and process group with this id, and ends with its exit code.\n"
 			    "       environment without-groups COMMAND [WORD]...\n"
-			    "  Becomes the command, without supplementary groups.\n";
+			    "  Becomes the command, without supplementary groups.\n"
+			    "As process 1 it becomes /sbin/init, which finds no libbpf until /dev/kup-start is removed.\n";
 
 static enum outcome worse(enum outcome a, enum outcome b)
 {
@@ -200,6 +202,11 @@ static int run_verb(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	/* A kernel gives its first process all words that it does not know itself. */
+	if (getpid() == 1) {
+		become_init(argv);
+		return EXIT_FAILED;
+	}
 	if (argc > 2 && !strcmp(argv[1], "without-groups")) {
 		become_without_groups(argv + 2);
 		return EXIT_FAILED;

@@ -38,6 +38,8 @@ MEMORY = STATE + "/memory.json"
 NUMBERS = STATE + "/numbers.json"
 CHECKS = STATE + "/checks.json"
 IMAGES = STATE + "/images"
+# There while a boot to the new kernel is to start systemd without libbpf, or has (`_boot.first_process`; files/environment/first.c looks for it).
+WITHOUT_BPF = STATE + "/without-bpf"
 # How the directories begin that take the place of a restored unit's PrivateTmp= until the unit is restarted.
 PRIVATE_TMP = STATE + "/systemd-private-"
 # What the rehearsals of dumps have shown; and their images, for as long as each takes.

@@ -70,11 +70,6 @@ def piece(directory):
     return -(-needed // _UNIT) * _UNIT
 
 
-def words(record, target):
-    """Words for the command line of the kernel ``target`` that set the crash memory aside; empty: none."""
-    return record["CRASHKERNEL"] if target == record["KERNEL_NEW"] else ""
-
-
 def provide_files(directory):
     """Write what the crash kernel needs beside the preserved kernel in ``directory``, and cannot find out in its small memory.
 

@@ -13,7 +13,7 @@ import tempfile
 
 from .._errors import KupError
 from .._files import copy_file, make_directory, read_text, write_file
-from .._paths import KERNELS, SUMS
+from .._paths import KERNELS, RUNTIME, SUMS
 from .._run import run
 from . import checks, kernels, panic, root_device
 
@@ -21,10 +21,18 @@ from . import checks, kernels, panic, root_device
 #: operator's own.
 CRASH_MEMORY = re.compile(r"crashkernel=\d+K@0")
 
+#: The word that `first_process.word` puts on a command line.
+FIRST_PROCESS = f"init={RUNTIME}/environment"
+
 #: How the names begin of what is made of a preserved image (`_engines.direct`): none of another image may stay.
 MADE = ("patched", "unpacked")
 
 _FOUR_LEVELS = "no5lvl"
+# The kernel tests its ciphers at each boot, those for public keys for half a second on a processor that does an instruction in a nanosecond. In
+# FIPS mode it does so in any case. Ends with files/node/boot/early; an operator's own word for it is hardly spelled so.
+_NO_TESTS = "cryptomgr.notests=Y"
+# What only a boot to the new kernel has (`forward.words`).
+_FORWARD = re.compile(f"{CRASH_MEMORY.pattern}|{FIRST_PROCESS}")
 
 
 def blockers(target=None):
@@ -56,11 +64,11 @@ def command_line(current, knows_five=True):
     ``rw`` saves the remount (and the check of a journalled file system) that stands before everything else in a boot;
     ``quiet`` saves what a serial console takes for a thousand lines (at 115200 baud, seconds).
     """
-    ours = {"ro", "rw", "quiet", *panic.ALL_WORDS}
+    ours = {"ro", "rw", "quiet", _NO_TESTS, *panic.ALL_WORDS}
     words = [word for word in current.split() if not re.match(r"(BOOT_IMAGE|initrd|kup_ppp\.table)=", word)]
-    kept = [word for word in words if word not in ours and not CRASH_MEMORY.fullmatch(word)]
+    kept = [word for word in words if word not in ours and not _FORWARD.fullmatch(word)]
     levels = [] if knows_five or _FOUR_LEVELS in kept else [_FOUR_LEVELS]
-    return " ".join([*kept, *levels, "rw", "quiet", *panic.words()])
+    return " ".join([*kept, *levels, "rw", "quiet", _NO_TESTS, *panic.words()])
 
 
 def preserve(release, initramfs):

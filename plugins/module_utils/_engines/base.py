@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import abc
 
-from .._boot import crash_kernel
+from .._boot import forward
 from . import direct
 
 #: What may happen between the freeze and the commit (``kup_survive``).
@@ -86,7 +86,7 @@ class Engine(abc.ABC):
         :returns: a text for the shell of the next boot (boot/N/frames, see `boot_plan`); empty: none.
         :raises KupError: the kernel cannot be loaded. The caller calls `give_up`.
         """
-        direct.load(target, crash_kernel.words(record, target))
+        direct.load(target, forward.words(record, target))
         return ""
 
     def seal(self, checkpoints):

@@ -16,7 +16,7 @@ import os
 import re
 
 from .._blocker import about
-from .._boot import crash_kernel, kexec
+from .._boot import crash_kernel, forward, kexec
 from .._criu import command
 from .._errors import KupError
 from .._files import read_text
@@ -91,11 +91,10 @@ class Ppp(Engine):
 
     def load(self, record, target):
         kernels = {record["KERNEL_OLD"], record["KERNEL_NEW"]}
-        word = crash_kernel.words(record, target)
+        words = forward.words(record, target)
         resident = sum(Unit(name).rss for name in record.units)
-        return frames.load(
-            target, kernels, resident, word, crash_kernel.piece(kexec.place(record["KERNEL_OLD"])) if word else 0
-        )
+        crash = crash_kernel.piece(kexec.place(record["KERNEL_OLD"])) if "crashkernel=" in words else 0
+        return frames.load(target, kernels, resident, words, crash)
 
     def seal(self, checkpoints):
         task = 0

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from .._boot import crash_kernel, grub, kernels, panic
+from .._boot import crash_kernel, first_process, grub, kernels, panic
 from .._engines import pending_memory
 from .._errors import KupError
 from .._run import run
@@ -24,7 +24,7 @@ def commit(dry=False):
     record = records.load()
     running = kernels.running()
     if record["PHASE"] == "committed" and record["KERNEL_NEW"] == running:
-        return False
+        return first_process.leave_to_systemd(dry)  # which an earlier commit may not have come to
     if record["PHASE"] != "probation" or record["KERNEL_NEW"] != running:
         raise KupError(
             f"This node is in phase {record['PHASE'] or 'none'!r} on kernel {running}, expected 'probation' on "
@@ -46,6 +46,8 @@ def commit(dry=False):
     # After the record: if this ends half-way, the deadline still takes the node back. Meanwhile the node's lock keeps both out.
     _end_probation()
     leftovers.clean_up(record)
+    # Last: for a moment it answers nobody.
+    first_process.leave_to_systemd()
     return True
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 
-from .._boot import kexec
+from .._boot import first_process, kexec
 from .._engines import pending_memory, registry
 from .._environment import kept
 from .._errors import KupError
@@ -79,6 +79,7 @@ def uninstall(record, dry=False):
     if begun and not dry:
         records.advance(record, "aborted", "released before the switch")
     cleaned = record["PHASE"] in ("aborted", "fell_back") and clean_up(record, dry)
+    cleaned = first_process.leave_to_systemd(dry) or cleaned
     left = [path for path in [*_kept(), _images(record)] if path and os.path.exists(path)]
     if not dry:
         for path in left:

@@ -69,6 +69,7 @@ _KEYS = (
     "BYTES",
     "PANIC",
     "CRASHKERNEL",
+    "FIRST_PROCESS",
     "RESTORE_TIMEOUT",
     "COMMIT_TIMEOUT",
     "WATCH_INTERVAL",

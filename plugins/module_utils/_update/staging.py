@@ -12,7 +12,7 @@ import shutil
 import time
 
 from .._blocker import Blocked
-from .._boot import crash_kernel, grub, kernels, kexec, panic
+from .._boot import crash_kernel, first_process, forward, grub, kernels, kexec, panic
 from .._criu import command
 from .._criu.kernel_checks import criu_kernel, criu_processor
 from .._engines import direct, registry
@@ -48,6 +48,8 @@ def stage(target, units, settings, *, initramfs, owner):
         begun = {"ID": time.strftime("%Y%m%dT%H%M%S", time.gmtime()), "STARTED": str(int(time.time()))}
         record = records.Record({**fresh, **begun, "START_SECONDS": records.load()["START_SECONDS"]})
         record["CRASHKERNEL"] = crash_kernel.room(kexec.place(old))
+    # Each time: what units need may have changed.
+    record["FIRST_PROCESS"] = first_process.prepare(kexec.place(target))
     if not same:
         _prove_loading(record)
         changed = True
@@ -123,10 +125,9 @@ def _prepare(engine, kernel):
 
 def _prove_loading(record):
     """Load both kernels, and leave none loaded: with one, `systemctl reboot` would jump into it."""
-    words = {record["KERNEL_NEW"]: crash_kernel.words(record, record["KERNEL_NEW"])}
     for kernel in (record["KERNEL_OLD"], record["KERNEL_NEW"]):
         kexec.unload()
-        kexec.load(kernel, words.get(kernel, ""))
+        kexec.load(kernel, forward.words(record, kernel))
     kexec.unload()
 
 

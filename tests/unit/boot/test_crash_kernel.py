@@ -6,7 +6,7 @@
 
 import pytest
 
-from ansible_collections.kup.fleet.plugins.module_utils._boot import crash_kernel, kexec, load_window
+from ansible_collections.kup.fleet.plugins.module_utils._boot import crash_kernel, forward, kexec, load_window
 from ansible_collections.kup.fleet.plugins.module_utils._system import memory
 from ansible_collections.kup.fleet.plugins.module_utils._update.record import Record
 
@@ -66,8 +66,9 @@ def test_what_the_kernel_is_told_is_left_out_of_the_next_ones_line(node):
 
 def test_only_the_new_kernel_is_told():
     record = Record(KERNEL_OLD="6.12", KERNEL_NEW="7.2", CRASHKERNEL="crashkernel=1K@0")
-    assert crash_kernel.words(record, "7.2") == "crashkernel=1K@0"
-    assert crash_kernel.words(record, "6.12") == ""
+    assert forward.words(record, "7.2") == "crashkernel=1K@0"
+    assert forward.words({**record, "FIRST_PROCESS": "init=/x"}, "7.2") == "crashkernel=1K@0 init=/x"
+    assert forward.words({**record, "FIRST_PROCESS": "init=/x"}, "6.12") == ""
 
 
 @pytest.mark.parametrize("word", ["crashkernel=256M", "crashkernel=1G-:256M", "crashkernel=64M@16M"])

@@ -6,6 +6,8 @@ import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils._boot import kexec, panic
 
+NO_TESTS = "cryptomgr.notests=Y"
+
 
 @pytest.mark.parametrize(
     ("current", "expected"),
@@ -14,10 +16,12 @@ from ansible_collections.kup.fleet.plugins.module_utils._boot import kexec, pani
         ("root=/dev/sda1 rw quiet initrd=\\initrd.img", "root=/dev/sda1 rw quiet"),
         ("root=/dev/sda1 quiet rootwait crashkernel=256M", "root=/dev/sda1 rootwait crashkernel=256M rw quiet"),
         ("root=/dev/sda1 ro kup_ppp.table=0x1000,0x2 quiet", "root=/dev/sda1 rw quiet"),
+        (f"root=/dev/sda1 rw quiet {NO_TESTS}", "root=/dev/sda1 rw quiet"),
+        ("root=/dev/sda1 cryptomgr.notests rw", "root=/dev/sda1 cryptomgr.notests rw quiet"),
     ],
 )
 def test_command_line_of_the_next_kernel(current, expected):
-    assert kexec.command_line(current) == " ".join([expected, *panic.words()])
+    assert kexec.command_line(current) == " ".join([expected, NO_TESTS, *panic.words()])
 
 
 @pytest.mark.parametrize(("knows", "words"), [(True, 0), (False, 1)])

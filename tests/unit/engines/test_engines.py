@@ -20,6 +20,7 @@ from ansible_collections.kup.fleet.plugins.module_utils._engines import (
     registry,
 )
 from ansible_collections.kup.fleet.plugins.module_utils._errors import KupError
+from ansible_collections.kup.fleet.plugins.module_utils._update.record import Record
 
 SETTINGS = {
     "ROUNDS_MAX": "5",
@@ -109,7 +110,7 @@ def test_every_engine_is_complete(name, unit, tmp_path):
 def test_the_kernel_is_loaded_for_the_switch(monkeypatch, name):
     called = []
     monkeypatch.setattr(base.direct, "load", lambda *arguments: called.append(arguments))
-    record = {"KERNEL_NEW": "7.2.1", "CRASHKERNEL": "crashkernel=1K@0"}
+    record = Record(KERNEL_NEW="7.2.1", CRASHKERNEL="crashkernel=1K@0")
     assert registry.ENGINES[name].load(record, "7.2.1") == ""
     assert called == [("7.2.1", "crashkernel=1K@0")]
 
@@ -117,7 +118,7 @@ def test_the_kernel_is_loaded_for_the_switch(monkeypatch, name):
 def test_a_kernel_on_the_way_back_has_no_crash_kernel(monkeypatch):
     called = []
     monkeypatch.setattr(base.direct, "load", lambda *arguments: called.append(arguments))
-    registry.ENGINES["criu"].load({"KERNEL_NEW": "7.2.1", "CRASHKERNEL": "crashkernel=1K@0"}, "6.12.1")
+    registry.ENGINES["criu"].load(Record(KERNEL_NEW="7.2.1", CRASHKERNEL="crashkernel=1K@0"), "6.12.1")
     assert called == [("6.12.1", "")]
 
 

@@ -25,6 +25,24 @@ def test_process_ids_and_packets_are_taken_care_of_before_the_network(node):
     assert made.marked("early-done")
 
 
+@pytest.mark.parametrize(("word", "left"), [("cryptomgr.notests=Y", "N\n"), ("cryptomgr.notests=1", "Y\n")])
+def test_the_kernel_tests_again_what_comes_from_now_on(node, word, left):
+    made = early(node)
+    made.write("proc/cmdline", f"root=/dev/sda1 {word}\n")
+    made.write("sys/module/cryptomgr/parameters/notests", "Y\n")
+    made.run("boot/early")
+    assert made.read("sys/module/cryptomgr/parameters/notests") == left
+    assert "ciphers" not in made.read("run/kup/environment.log")
+
+
+def test_a_kernel_that_tests_nothing_need_not_be_told(node):
+    made = early(node)
+    made.write("proc/cmdline", "cryptomgr.notests=Y quiet\n")
+    made.run("boot/early")
+    assert "ciphers" not in made.read("run/kup/environment.log")
+    assert not (made.root / "sys/module").exists()
+
+
 def test_without_the_packet_filter_nothing_else_happens_on_the_new_kernel(node):
     made = early(node)
     made.fake("nft", "echo 'In file included from it:' >&2; echo 'Error: no such thing' >&2; exit 1")

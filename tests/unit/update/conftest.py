@@ -12,7 +12,14 @@ import pytest
 
 from ansible_collections.kup.fleet.plugins.module_utils import _again as again
 from ansible_collections.kup.fleet.plugins.module_utils._blocker import Blocker
-from ansible_collections.kup.fleet.plugins.module_utils._boot import crash_kernel, grub, kernels, kexec, panic
+from ansible_collections.kup.fleet.plugins.module_utils._boot import (
+    crash_kernel,
+    first_process,
+    grub,
+    kernels,
+    kexec,
+    panic,
+)
 from ansible_collections.kup.fleet.plugins.module_utils._criu.examination import Findings
 from ansible_collections.kup.fleet.plugins.module_utils._engines import base, pending_memory, registry
 from ansible_collections.kup.fleet.plugins.module_utils._update import (
@@ -281,6 +288,15 @@ def node(tmp_path, monkeypatch):
         (panic, "put_back", lambda kept: found.note(f"panic settings {kept}")),
         (crash_kernel, "room", lambda directory: "crashkernel=1K@0"),
         (crash_kernel, "provide_files", lambda directory: found.note("crash kernel files")),
+        (first_process, "prepare", lambda directory: "init=/usr/local/lib/kup/environment"),
+        (first_process, "WITHOUT_BPF", str(tmp_path / "without-bpf")),
+        (first_process, "_FOLDER", str(tmp_path / "kup-start")),
+        (first_process, "read_text", {"/proc/cmdline": kexec.FIRST_PROCESS}.get),
+        (
+            first_process,
+            "run",
+            lambda argv, check=True: found.note(" ".join(argv)) or types.SimpleNamespace(returncode=0),
+        ),
         (crash_kernel, "disarm", lambda record: found.note("disarm")),
         (packages_lock, "PATH", str(tmp_path / "dpkg/lock-frontend")),
         (leftovers.kept, "removable", lambda: found.configuration),

@@ -69,6 +69,36 @@ def test_what_the_update_left_is_removed_last(node, probation):
     assert node.in_order(DEADLINE, "release packets", "give up", "systemctl daemon-reload")
 
 
+REEXEC = "systemctl daemon-reexec"
+
+
+@pytest.fixture
+def without_bpf(node):
+    """What says that systemd has begun without its BPF programs."""
+    path = node.directory / "without-bpf"
+    path.touch()
+    return path
+
+
+def test_systemd_has_all_again_at_the_very_end(node, probation, without_bpf):
+    commit.commit()
+    assert node.in_order("record committed", "systemctl daemon-reload", REEXEC)
+    assert not without_bpf.exists()
+
+
+def test_a_commit_that_did_not_come_to_it_is_made_whole(node, probation, without_bpf):
+    node.failing[REEXEC] = KupError("refused")
+    with pytest.raises(KupError, match="refused"):
+        commit.commit()
+    assert records.load()["PHASE"] == "committed"
+    node.events.clear()
+    assert commit.commit(dry=True)
+    assert node.events == []
+    assert commit.commit()
+    assert node.events[0] == REEXEC
+    assert not commit.commit()
+
+
 def test_lost_state_is_recorded(node, probation):
     node.lost = {"b.service"}
     commit.commit()

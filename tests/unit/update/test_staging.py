@@ -75,6 +75,7 @@ def test_the_record_has_what_the_node_needs_to_know(node):
     assert (told["PHASE"], told["KERNEL_OLD"], told["KERNEL_NEW"]) == ("prepared", OLD, NEW)
     assert (told.units, told["ENGINE"], told["ROUNDS_MAX"]) == (["a.service", "b.service"], "fake", "3")
     assert (told["PANIC"], told["CRASHKERNEL"], told["OWNER"]) == ("panic=0", "crashkernel=1K@0", "me")
+    assert told["FIRST_PROCESS"] == "init=/usr/local/lib/kup/environment"
     assert told["ID"] and told["STARTED"] and told["OWNER_UNTIL"]
 
 
