@@ -25,6 +25,19 @@ def test_process_ids_and_packets_are_taken_care_of_before_the_network(node):
     assert made.marked("early-done")
 
 
+def test_criu_finds_no_modules_that_only_its_dumps_need(node):
+    made = early(node)
+    made.run("boot/early")
+    lines = made.read("run/modprobe.d/zz-kup-restoring.conf").splitlines()
+    assert "blacklist tcp_diag" in lines
+    assert len(lines) == 7
+    made.mark(f"{UNIT}.restored", f"{OTHER}.restored")
+    (made.root / "run/kup/open").symlink_to("now")
+    made.run("boot/restore-done")
+    assert not (made.root / "run/modprobe.d/zz-kup-restoring.conf").exists()
+    assert made.called("modprobe")[-1].split()[1:] == ["--quiet", "--all", *(line.split()[1] for line in lines)]
+
+
 @pytest.mark.parametrize(("word", "left"), [("cryptomgr.notests=Y", "N\n"), ("cryptomgr.notests=1", "Y\n")])
 def test_the_kernel_tests_again_what_comes_from_now_on(node, word, left):
     made = early(node)
