@@ -13,38 +13,33 @@
  */
 #include "first.h"
 
-#include <fcntl.h>
-#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base.h"
 
 #define INIT "/sbin/init"
-/* In the kernel's own file system of devices, in which nobody but root makes anything. */
-#define FOLDER "/dev/kup-start"
-#define LIBRARY "libbpf.so.1"
 #define PATH "LD_LIBRARY_PATH"
+#define LIBRARY "/libbpf.so.1"
 
-/* plugins/module_utils/_paths.py */
-static bool is_wanted(void)
-{
-	return !access("/usr/local/var/kup/without-bpf", F_OK) || !access("/var/lib/kup/without-bpf", F_OK);
-}
+/* plugins/module_utils/_paths.py: in which of them the node has the state of its updates */
+static const char *const folders[] = { "/usr/local/var/kup/without-bpf", "/var/lib/kup/without-bpf" };
 
 static void hide_library(void)
 {
-	if (!is_wanted() || getenv(PATH))
+	char path[256];
+
+	if (getenv(PATH))
 		return;
-	if (mkdir(FOLDER, 0700)) {
-		fail_errno("%s cannot be made", FOLDER);
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+		snprintf(path, sizeof(path), "%s%s", folders[i], LIBRARY);
+		if (access(path, F_OK))
+			continue;
+		if (setenv(PATH, folders[i], 0))
+			fail_errno("%s cannot be hidden", path);
 		return;
 	}
-	CLEANUP_FD int fd = open(FOLDER "/" LIBRARY, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-
-	if (fd < 0 || setenv(PATH, FOLDER, 0))
-		fail_errno("%s cannot be hidden", LIBRARY);
 }
 
 void become_init(char **argv)

@@ -3,8 +3,8 @@
 #define ENVIRONMENT_FIRST_H
 
 /*
- * Becomes /sbin/init, as the first process that a kernel starts (init=), with the words `argv`. It finds no libbpf until /dev/kup-start is
- * removed. Returns only if init cannot be started, after a message: the kernel panics then.
+ * Becomes /sbin/init, as the first process that a kernel starts (init=), with the words `argv`. It finds no libbpf while the state of the
+ * updates has an empty one (without-bpf/libbpf.so.1). Returns only if init cannot be started, after a message: the kernel panics then.
  */
 void become_init(char **argv);
 

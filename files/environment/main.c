@@ -53,7 +53,7 @@ static const char usage[] = "usage: environment apply [--only KIND]... [--run DI
 			    "  Runs the command as the leader of a session and process group with this id, and ends with its exit code.\n"
 			    "       environment without-groups COMMAND [WORD]...\n"
 			    "  Becomes the command, without supplementary groups.\n"
-			    "As process 1 it becomes /sbin/init, which finds no libbpf until /dev/kup-start is removed.\n";
+			    "As process 1 it becomes /sbin/init, which finds no libbpf where the state of the updates has an empty one.\n";
 
 static enum outcome worse(enum outcome a, enum outcome b)
 {

@@ -38,7 +38,8 @@ MEMORY = STATE + "/memory.json"
 NUMBERS = STATE + "/numbers.json"
 CHECKS = STATE + "/checks.json"
 IMAGES = STATE + "/images"
-# There while a boot to the new kernel is to start systemd without libbpf, or has (`_boot.first_process`; files/environment/first.c looks for it).
+# A folder: there while a boot to the new kernel is to start systemd without libbpf, or has (`_boot.first_process`; files/environment/first.c
+# looks for what is in it).
 WITHOUT_BPF = STATE + "/without-bpf"
 # How the directories begin that take the place of a restored unit's PrivateTmp= until the unit is restarted.
 PRIVATE_TMP = STATE + "/systemd-private-"

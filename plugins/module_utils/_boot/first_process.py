@@ -25,8 +25,6 @@ from . import kexec
 
 _INIT = "/sbin/init"
 _LIBRARY = "/usr/lib/x86_64-linux-gnu/libbpf.so.1"
-# What files/environment/first.c makes.
-_FOLDER = "/dev/kup-start"
 # Settings that need the library, in a unit's file or drop-in.
 _USED = re.compile(
     rb"^\s*(RestrictFileSystems|SocketBindAllow|SocketBindDeny|RestrictNetworkInterfaces)\s*=", re.MULTILINE
@@ -43,7 +41,8 @@ def prepare(directory):
     word = _word(directory)
     if word:
         make_directory(STATE)
-        write_file(WITHOUT_BPF, "")
+        make_directory(WITHOUT_BPF)
+        write_file(f"{WITHOUT_BPF}/{os.path.basename(_LIBRARY)}", "")
     else:
         _forget()
     return word
@@ -91,8 +90,9 @@ def leave_to_systemd(dry=False):
     if not os.path.exists(WITHOUT_BPF):
         return False
     if not dry:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{WITHOUT_BPF}/{os.path.basename(_LIBRARY)}")
         if kexec.FIRST_PROCESS in read_text("/proc/cmdline").split():
-            shutil.rmtree(_FOLDER, ignore_errors=True)
             run(["systemctl", "daemon-reexec"])
             _await_systemd()
         _forget()
@@ -112,5 +112,4 @@ def _await_systemd():
 
 
 def _forget():
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(WITHOUT_BPF)
+    shutil.rmtree(WITHOUT_BPF, ignore_errors=True)

@@ -290,7 +290,6 @@ def node(tmp_path, monkeypatch):
         (crash_kernel, "provide_files", lambda directory: found.note("crash kernel files")),
         (first_process, "prepare", lambda directory: "init=/usr/local/lib/kup/environment"),
         (first_process, "WITHOUT_BPF", str(tmp_path / "without-bpf")),
-        (first_process, "_FOLDER", str(tmp_path / "kup-start")),
         (first_process, "read_text", {"/proc/cmdline": kexec.FIRST_PROCESS}.get),
         (
             first_process,

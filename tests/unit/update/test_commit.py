@@ -76,7 +76,7 @@ REEXEC = "systemctl daemon-reexec"
 def without_bpf(node):
     """What says that systemd has begun without its BPF programs."""
     path = node.directory / "without-bpf"
-    path.touch()
+    path.mkdir()
     return path
 
 
