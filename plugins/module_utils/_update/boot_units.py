@@ -143,6 +143,7 @@ def _early(folder, others):
     watchdogs = " ".join(f"modprobe@{driver}.service" for driver in panic.watchdog_drivers())
     text = render("kup-early.service", EARLY_UNITS=" ".join(others), WATCHDOG_UNITS=watchdogs)
     folder.put("kup-early.service", text, _SYSINIT)
+    folder.put_drop_in("system-modprobe.slice", "kup-restoring.conf", render("modprobe-restoring.conf"))
 
 
 def _restored(folder, checkpoint, timeout, mounts):

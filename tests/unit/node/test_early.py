@@ -33,9 +33,31 @@ def test_criu_finds_no_modules_that_only_its_dumps_need(node):
     assert len(lines) == 7
     made.mark(f"{UNIT}.restored", f"{OTHER}.restored")
     (made.root / "run/kup/open").symlink_to("now")
+    made.write("run/modprobe.d/zz-kup-veth.conf")
     made.run("boot/restore-done")
-    assert not (made.root / "run/modprobe.d/zz-kup-restoring.conf").exists()
+    assert not list((made.root / "run/modprobe.d").iterdir())
     assert made.called("modprobe")[-1].split()[1:] == ["--quiet", "--all", *(line.split()[1] for line in lines)]
+
+
+@pytest.mark.parametrize("reached", [True, False])
+def test_a_network_manager_finds_a_module_that_restores_do_without(node, reached):
+    made = early(node)
+    made.fake("ip", "" if reached else "case $* in *routes) exit 2 ;; esac")
+    made.run("boot/early")
+    bar = made.root / "run/modprobe.d/zz-kup-veth.conf"
+    assert not bar.exists()
+    (made.plan / "ahead").mkdir()
+    made.run("boot/early")
+    assert bar.read_text() == ("blacklist veth\n" if reached else "")
+
+
+def test_the_first_restore_ends_the_bar_of_a_module(node):
+    made = early(node)
+    made.write("run/modprobe.d/zz-kup-veth.conf", "blacklist veth\n")
+    made.fake("criu", f"cp {made.root}/run/modprobe.d/zz-kup-veth.conf {made.root}/barred")
+    made.run("boot/restore-unit", UNIT, "criu")
+    assert made.read("barred") == "blacklist veth\n"
+    assert made.read("run/modprobe.d/zz-kup-veth.conf") == ""
 
 
 @pytest.mark.parametrize(("word", "left"), [("cryptomgr.notests=Y", "N\n"), ("cryptomgr.notests=1", "Y\n")])

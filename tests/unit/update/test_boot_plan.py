@@ -108,6 +108,7 @@ def test_all_files_of_a_plan(write):
         "restore/store.service.d/zz-kup-restored-devices.conf",
         "restore/kup-crash.service.d/restoring.conf",
         "restore/device.d/kup-restoring.conf",
+        "restore/system-modprobe.slice.d/kup-restoring.conf",
         *(f"ahead/{name}.service.d/kup-ahead.conf" for name in ("cache", "store")),
         *(f"pages/kup-paged-{name}.service" for name in ("cache", "store")),
         *(
