@@ -27,12 +27,19 @@ CPU = "max,-cx16,-erms,-smap"
 CPUS_MAX = 2
 
 
+def _on_one_processor():
+    """Words before a QEMU that counts instructions: it runs the guest in one thread, and then omits the barriers whatever the guest may have.
+    Threads that share a processor of the host see each other's writes in order."""
+    return ["taskset", "--cpu-list", str(max(os.sched_getaffinity(0)))]
+
+
 def machine(memory_mib, cpus):
     """Return the QEMU command line of a machine without disks and network."""
     instructions = os.environ.get("KUP_LAB_ICOUNT")
     threads = "single" if instructions else "multi"
     accel = os.environ.get("KUP_LAB_ACCEL", f"tcg,thread={threads},tb-size={TRANSLATED_MIB}")
     return [
+        *(_on_one_processor() if instructions else []),
         "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none",
         "-machine", "pc", "-accel", accel, "-cpu", os.environ.get("KUP_LAB_CPU", CPU),
         "-smp", f"{cpus},maxcpus={max(cpus, CPUS_MAX)}", "-m", str(memory_mib), "-device", "i6300esb",
