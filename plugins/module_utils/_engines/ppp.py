@@ -85,6 +85,9 @@ class Ppp(Engine):
     def prepare(self, release):
         return frames.prepare(release)
 
+    def prove(self, record, target):
+        frames.prove(target, forward.words(record, target))
+
     def images_bytes(self, rss, shmem):
         # Shared memory, what is private of files, CRIU's own description of the rest.
         return shmem + rss // 32

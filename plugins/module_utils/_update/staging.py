@@ -12,7 +12,7 @@ import shutil
 import time
 
 from .._blocker import Blocked
-from .._boot import crash_kernel, first_process, forward, grub, kernels, kexec, panic
+from .._boot import crash_kernel, first_process, grub, kernels, kexec, panic
 from .._criu import command
 from .._criu.kernel_checks import criu_kernel, criu_processor
 from .._engines import direct, registry
@@ -126,8 +126,7 @@ def _prepare(engine, kernel):
 def _prove_loading(record):
     """Load both kernels, and leave none loaded: with one, `systemctl reboot` would jump into it."""
     for kernel in (record["KERNEL_OLD"], record["KERNEL_NEW"]):
-        kexec.unload()
-        kexec.load(kernel, forward.words(record, kernel))
+        registry.ENGINES[record["ENGINE"]].prove(record, kernel)
     kexec.unload()
 
 

@@ -113,6 +113,17 @@ def test_the_kernel_is_loaded_for_the_switch(monkeypatch, name):
     record = Record(KERNEL_NEW="7.2.1", CRASHKERNEL="crashkernel=1K@0")
     assert registry.ENGINES[name].load(record, "7.2.1") == ""
     assert called == [("7.2.1", "crashkernel=1K@0")]
+    registry.ENGINES[name].prove(record, "6.12.1")
+    assert called[1:] == [("6.12.1", "")]
+
+
+def test_a_patched_kernel_is_proven_as_it_is_loaded(monkeypatch):
+    called = []
+    monkeypatch.setattr(frames.kexec, "unload", lambda: called.append("unload"))
+    monkeypatch.setattr(frames.kexec, "load_summed", lambda *arguments: called.append(arguments))
+    registry.ENGINES["ppp"].prove(Record(KERNEL_NEW="7.2.1", CRASHKERNEL="crashkernel=1K@0"), "7.2.1")
+    image = f"{frames.kexec.place('7.2.1')}/patched"
+    assert called == ["unload", (image, ["--kexec-syscall"], "crashkernel=1K@0")]
 
 
 def test_a_kernel_on_the_way_back_has_no_crash_kernel(monkeypatch):
