@@ -44,11 +44,11 @@ def test_a_network_manager_finds_a_module_that_restores_do_without(node, reached
     made = early(node)
     made.fake("ip", "" if reached else "case $* in *routes) exit 2 ;; esac")
     made.run("boot/early")
-    bar = made.root / "run/modprobe.d/zz-kup-veth.conf"
-    assert not bar.exists()
+    barred = made.root / "run/modprobe.d/zz-kup-veth.conf"
+    assert not barred.exists()
     (made.plan / "ahead").mkdir()
     made.run("boot/early")
-    assert bar.read_text() == ("blacklist veth\n" if reached else "")
+    assert barred.read_text() == ("blacklist veth\n" if reached else "")
 
 
 def test_the_first_restore_ends_the_bar_of_a_module(node):
