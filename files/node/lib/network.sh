@@ -78,19 +78,6 @@ end_owner() {
 	[ "$name" != nft ] || kill -KILL "$owner" 2>/dev/null || :
 }
 
-# Until the first restore is under way (boot/early).
-veth_bar=/run/modprobe.d/zz-kup-veth.conf
-
-# bar_veth: CRIU loads this module to see whether the kernel tells of links into other namespaces, which only `criu check --feature` wants to know
-bar_veth() {
-	echo 'blacklist veth' >$veth_bar
-}
-
-# allow_veth: CRIU keeps what it knows of the kernel, and others may need such links
-allow_veth() {
-	[ ! -s $veth_bar ] || : >$veth_bar
-}
-
 # allow_nonlocal_bind: CRIU sets IP_FREEBIND only after it has bound a socket
 allow_nonlocal_bind() {
 	[ ! -e "$plan/nonlocal-bind" ] || echo 1 >/proc/sys/net/ipv4/ip_nonlocal_bind || :

@@ -34,23 +34,26 @@ _PATIENCE = 60  # seconds
 
 
 def prepare(directory):
-    """Have the next boot of the staged kernel in ``directory`` begin with another process than init, or with init.
+    """Have the boot of the staged kernel in ``directory``, which comes next, begin with another process than init, or with init.
 
-    :returns: the word for the kernel's command line; empty: none.
+    Right before the switch: a systemd whose own boot began so would look in the same place whenever it starts anew.
+
+    :returns: `word`.
     """
-    word = _word(directory)
-    if word:
+    found = word(directory)
+    if found:
         make_directory(STATE)
         make_directory(WITHOUT_BPF)
         write_file(f"{WITHOUT_BPF}/{os.path.basename(_LIBRARY)}", "")
     else:
-        _forget()
-    return word
+        forget()
+    return found
 
 
-def _word(directory):
-    """The word; empty where an initramfs chooses the first process, where the operator has, where the kernel finds no other program (/usr/local is
-    a file system of its own), where there is nothing to gain, where init cannot do without the library, and where a unit needs it."""
+def word(directory):
+    """The word for the kernel's command line; empty where an initramfs chooses the first process, where the operator has, where the kernel finds no
+    other program (/usr/local is a file system of its own), where there is nothing to gain, where init cannot do without the library, and where a
+    unit needs it."""
     line = read_text(f"{directory}/cmdline", "").split()
     if kexec.initrd(directory) or any(each.startswith("init=") for each in line):
         return ""
@@ -95,7 +98,7 @@ def leave_to_systemd(dry=False):
         if kexec.FIRST_PROCESS in read_text("/proc/cmdline").split():
             run(["systemctl", "daemon-reexec"])
             _await_systemd()
-        _forget()
+        forget()
     return True
 
 
@@ -111,5 +114,6 @@ def _await_systemd():
         time.sleep(0.1)
 
 
-def _forget():
+def forget():
+    """Have no boot begin so."""
     shutil.rmtree(WITHOUT_BPF, ignore_errors=True)

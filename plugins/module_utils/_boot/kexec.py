@@ -133,14 +133,13 @@ def _host_only(release, path):
         copy_file(f"{scratch}/initrd", path)
 
 
-def load(release, more=""):
+def load(release, more="", call="--kexec-syscall-auto"):
     """Load a preserved kernel for `execute`, with ``more`` words on its command line.
 
-    kexec_file_load is tried first (under Secure Boot the only way), then kexec_load.
-
+    :param call: word for kexec(8) with the system call; by default kexec_file_load (under Secure Boot the only way), then kexec_load.
     :raises KupError: kexec(8) refuses it.
     """
-    run(load_command(f"{place(release)}/vmlinuz", ["--kexec-syscall-auto"], more))
+    run(load_command(f"{place(release)}/vmlinuz", [call], more))
 
 
 def load_summed(image, options, more=""):

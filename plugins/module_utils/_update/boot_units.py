@@ -82,7 +82,7 @@ def write(directory, checkpoints, record, network_is_ours, mounts):
         _restored(restore, checkpoint, record["RESTORE_TIMEOUT"], needed)
         _keep(f"{directory}/systemd", checkpoint.unit)
         if is_ahead and _on_root(os.path.dirname(checkpoint.directory)):
-            _ahead(_Folder(f"{directory}/ahead"), checkpoint.unit.name, others)
+            _ahead(f"{directory}/ahead", checkpoint.unit.name, others)
     for services in (filter_services, ifupdown):
         for name, text in services.drop_ins().items():
             restore.put_drop_in(name, services.DROP_IN, text)
@@ -231,8 +231,9 @@ def _waits_for_tmp(unit):
     return unit.own_mounts and unit.properties["DynamicUser"] == "yes"
 
 
-def _ahead(folder, name, others):
-    """Order the restore of unit ``name`` before the ``others``, unless it has to wait for one that comes after them."""
+def _ahead(directory, name, others):
+    """Order the restore of unit ``name`` before the ``others``, by a drop-in in ``directory``, unless it has to wait for one that comes after
+    them."""
     told = show(name, "After", "Names", "TriggeredBy")
     asked = told["After"].split()
     # No setting of the restored unit takes back what these have in their own texts.
@@ -245,7 +246,7 @@ def _ahead(folder, name, others):
     # been seen to drop that of the restore.
     kept = {*asked, *_awaited(first)}
     before = " ".join(other for other in others if other not in kept)
-    folder.put_drop_in(name, "kup-ahead.conf", render("restored-ahead.conf", EARLY_UNITS=before))
+    _Folder(directory).put_drop_in(name, "kup-ahead.conf", render("restored-ahead.conf", EARLY_UNITS=before))
 
 
 def _comes_before(other, names):

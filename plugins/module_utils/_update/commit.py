@@ -24,7 +24,7 @@ def commit(dry=False):
     record = records.load()
     running = kernels.running()
     if record["PHASE"] == "committed" and record["KERNEL_NEW"] == running:
-        return first_process.leave_to_systemd(dry)  # which an earlier commit may not have come to
+        return False
     if record["PHASE"] != "probation" or record["KERNEL_NEW"] != running:
         raise KupError(
             f"This node is in phase {record['PHASE'] or 'none'!r} on kernel {running}, expected 'probation' on "
@@ -34,6 +34,8 @@ def commit(dry=False):
     if dry:
         return True
     records.save(record)  # if the record cannot be written, all stays as it is: deadline, watch, boot loader
+    # Before the record, which no later commit would come back from. For a moment systemd answers nobody.
+    first_process.leave_to_systemd()
     # A commit without the gate's judgement may keep units that the gate would have refused.
     data = record.lose(gate.lost_state(record))
     crash_kernel.disarm(record)  # first: a later panic must not take the node back
@@ -46,8 +48,6 @@ def commit(dry=False):
     # After the record: if this ends half-way, the deadline still takes the node back. Meanwhile the node's lock keeps both out.
     _end_probation()
     leftovers.clean_up(record)
-    # Last: for a moment it answers nobody.
-    first_process.leave_to_systemd()
     return True
 
 

@@ -45,6 +45,8 @@ def clean_up(record, dry=False):
     registry.ENGINES[record["ENGINE"] or "criu"].give_up()
     # Before the reload: drop-ins are among it.
     kept.remove()
+    if record["PHASE"] != "committed":
+        first_process.forget()
     run(["systemctl", "daemon-reload"])
     private_tmp.remove_unused()
     _clear_run()

@@ -48,8 +48,7 @@ def stage(target, units, settings, *, initramfs, owner):
         begun = {"ID": time.strftime("%Y%m%dT%H%M%S", time.gmtime()), "STARTED": str(int(time.time()))}
         record = records.Record({**fresh, **begun, "START_SECONDS": records.load()["START_SECONDS"]})
         record["CRASHKERNEL"] = crash_kernel.room(kexec.place(old))
-    # Each time: what units need may have changed.
-    record["FIRST_PROCESS"] = first_process.prepare(kexec.place(target))
+    record["FIRST_PROCESS"] = first_process.word(kexec.place(target))
     if not same:
         _prove_loading(record)
         changed = True
@@ -126,7 +125,10 @@ def _prepare(engine, kernel):
 def _prove_loading(record):
     """Load both kernels, and leave none loaded: with one, `systemctl reboot` would jump into it."""
     for kernel in (record["KERNEL_OLD"], record["KERNEL_NEW"]):
-        registry.ENGINES[record["ENGINE"]].prove(record, kernel)
+        try:
+            registry.ENGINES[record["ENGINE"]].prove(record, kernel)
+        except KupError as error:
+            raise EngineError(str(error)) from error
     kexec.unload()
 
 

@@ -18,7 +18,7 @@ import sys
 import time
 
 from .. import _again as again
-from .._boot import grub, kernels, kexec, spare_devices
+from .._boot import first_process, grub, kernels, kexec, spare_devices
 from .._engines import pending_memory, registry
 from .._errors import KupError, PassingError
 from .._files import write_file
@@ -100,6 +100,8 @@ class _Attempt:
         # Last: only then nothing stands any more.
         undos.push_undo(lambda: timeline.mark("given-up"))
         undos.push_undo(self._packages.release)
+        if self._phase == "switching":  # on probation it says how this boot began
+            undos.push_undo(first_process.forget)
         undos.push_undo(lambda: self._spare.take_back(_DEVICES))
         # Until a tree runs again, its watchdog would end it.
         undos.push_undo(watchdogs.release)
@@ -181,6 +183,8 @@ class _Attempt:
         if self._spare.let_go():
             timeline.mark("quiesce")
         self._checkpoints += checkpoints.create(self._record, self._record["ENGINE"], number)
+        if self._phase == "switching":  # again: what units need may have changed
+            self._record["FIRST_PROCESS"] = first_process.prepare(kexec.place(self._target))
         frames = self._engine.load(self._record, self._target)
         checkpoints.pre_copy(self._checkpoints)
         # Again: a unit may have been started anew, or have set another time.

@@ -442,6 +442,24 @@ def test_on_the_old_kernel_nothing_is_left_but_to_start_fresh(node):
     assert (made.root / "var/lib/kup/images/update").exists()
 
 
+def test_a_failed_restore_keeps_no_module_from_others(node):
+    made = failing(node)
+    made.write("run/modprobe.d/zz-kup-veth.conf", "blacklist veth\n")
+    made.run("boot/restore-failed", code=1)
+    assert made.read("run/modprobe.d/zz-kup-veth.conf") == ""
+
+
+def test_a_node_that_starts_fresh_keeps_no_module_from_others(node):
+    made = failing(node, running=OLD, DISK_CHECKPOINT="1")
+    lose(made)
+    made.write("run/modprobe.d/zz-kup-restoring.conf", "blacklist tcp_diag\n")
+    made.write("run/modprobe.d/zz-kup-veth.conf", "blacklist veth\n")
+    made.run("boot/restore-failed")
+    assert made.load()["PHASE"] == "failed"
+    assert made.called("modprobe")
+    assert not list((made.root / "run/modprobe.d").iterdir())
+
+
 def test_the_node_s_settings_are_its_own_again(node):
     made = failing(node, running=OLD, PANIC="panic=30")
     made.write("proc/sys/kernel/panic", "1\n")

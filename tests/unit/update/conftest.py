@@ -287,7 +287,8 @@ def node(tmp_path, monkeypatch):
         (panic, "put_back", lambda kept: found.note(f"panic settings {kept}")),
         (crash_kernel, "room", lambda directory: "crashkernel=1K@0"),
         (crash_kernel, "provide_files", lambda directory: found.note("crash kernel files")),
-        (first_process, "prepare", lambda directory: "init=/usr/local/lib/kup/environment"),
+        (first_process, "word", lambda directory: kexec.FIRST_PROCESS),
+        (first_process, "prepare", lambda directory: found.note("another first process") or kexec.FIRST_PROCESS),
         (first_process, "WITHOUT_BPF", str(tmp_path / "without-bpf")),
         (first_process, "read_text", {"/proc/cmdline": kexec.FIRST_PROCESS}.get),
         (
@@ -343,3 +344,11 @@ def record(node):
     records.save(prepared)
     node.events.clear()
     return prepared
+
+
+@pytest.fixture
+def without_bpf(node):
+    """What says that systemd has begun without its BPF programs."""
+    path = node.directory / "without-bpf"
+    path.mkdir()
+    return path

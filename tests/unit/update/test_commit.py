@@ -72,30 +72,22 @@ def test_what_the_update_left_is_removed_last(node, probation):
 REEXEC = "systemctl daemon-reexec"
 
 
-@pytest.fixture
-def without_bpf(node):
-    """What says that systemd has begun without its BPF programs."""
-    path = node.directory / "without-bpf"
-    path.mkdir()
-    return path
-
-
-def test_systemd_has_all_again_at_the_very_end(node, probation, without_bpf):
+def test_systemd_has_all_again_before_the_commit(node, probation, without_bpf):
     commit.commit()
-    assert node.in_order("record committed", "systemctl daemon-reload", REEXEC)
+    assert node.in_order(REEXEC, "record committed", "systemctl daemon-reload")
     assert not without_bpf.exists()
 
 
-def test_a_commit_that_did_not_come_to_it_is_made_whole(node, probation, without_bpf):
+def test_a_commit_that_did_not_come_to_it_is_made_once_more(node, probation, without_bpf):
     node.failing[REEXEC] = KupError("refused")
     with pytest.raises(KupError, match="refused"):
         commit.commit()
-    assert records.load()["PHASE"] == "committed"
+    assert records.load()["PHASE"] == "probation"
     node.events.clear()
     assert commit.commit(dry=True)
     assert node.events == []
     assert commit.commit()
-    assert node.events[0] == REEXEC
+    assert REEXEC in node.events
     assert not commit.commit()
 
 

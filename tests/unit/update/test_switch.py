@@ -210,6 +210,26 @@ def test_a_kernel_is_loaded_before_the_freeze(node, record):
     assert "unload" not in node.events
 
 
+def test_the_next_boot_is_told_of_its_first_process_before_the_kernel_is_loaded(node, record):
+    depart(node, record)
+    assert node.in_order("another first process", f"load {NEW}")
+    assert node.jumped_with["FIRST_PROCESS"]
+
+
+def test_a_switch_that_is_given_up_leaves_no_first_process(node, record, without_bpf):
+    node.failing["freeze 1-a"] = KupError("no")
+    give_up(node, record, KupError())
+    assert not without_bpf.exists()
+
+
+def test_a_way_back_that_is_given_up_knows_how_this_boot_began(node, record, without_bpf):
+    record["PHASE"] = "probation"
+    node.failing["freeze 1-a"] = KupError("no")
+    give_up(node, record, KupError(), "returning")
+    assert without_bpf.exists()
+    assert "another first process" not in node.events
+
+
 def test_the_next_checkpoint_has_the_next_number(node, record):
     record["CHECKPOINT"] = "4"
     depart(node, record)
