@@ -145,9 +145,10 @@ def row(seen, clock, reported):
     :param reported: the node in the rollout's report.
     """
     ticks, uptime, per_second = map(float, clock.split())
-    silence, answer = (when / per_second for when in seen["longest_ticks"])
     started = ticks / per_second - uptime
-    pauses = [(end - begin) / per_second for begin, end in seen["silences_ticks"]]
+    silences = [(begin / per_second, end / per_second) for begin, end in seen["silences_ticks"]]
+    silence, answer = spanning(silences, started)
+    pauses = [end - begin for begin, end in silences]
     phases = reported["phases"]
     return {
         "engine": reported["engine"], "kernel": reported["kernel_after"], "outage_s": answer - silence,
@@ -157,6 +158,15 @@ def row(seen, clock, reported):
         "silence_to_kernel_s": started - silence, "kernel_to_answer_s": answer - started,
         "phases": phases, "memory": reported["memory"], "boot": events(reported["timeline"]),
     }  # fmt: skip
+
+
+def spanning(silences, at):
+    """Return the silence of SILENCES (begin, end) in which the second AT lies: the outage. A longer one before it is service that is lost as well,
+    such as when a single processor loads a kernel."""
+    for begin, end in silences:
+        if begin < at < end:
+            return begin, end
+    raise LabError(f"The client had answers all the time when the kernel started, at {at:.2f} s of its clock.")
 
 
 def events(timeline):
