@@ -24,9 +24,12 @@ allow_veth() {
 	[ ! -s $veth_bar ] || : >$veth_bar
 }
 
-# lift_bars: load what dumps need before the next freeze, which may be that of a way back, and leave nothing barred
+# lift_bars: nothing is restored any more
 lift_bars() {
-	[ -e $diag_bar ] || return 0
-	modprobe --quiet --all af_packet_diag inet_diag netlink_diag raw_diag tcp_diag udp_diag unix_diag || :
 	rm -f $diag_bar $veth_bar
+}
+
+# load_diag: what dumps need, before the next freeze, which may be that of a way back: CRIU, which knows the kernel by then, does not ask for it
+load_diag() {
+	modprobe --quiet --all af_packet_diag inet_diag netlink_diag raw_diag tcp_diag udp_diag unix_diag || :
 }

@@ -108,8 +108,8 @@ def _await_systemd():
     while run(["systemctl", "show", "--property=Version"], check=False).returncode:
         if time.monotonic() > until:
             raise KupError(
-                f"systemd has not answered for {_PATIENCE} s after 'systemctl daemon-reexec'; the applications run on the new kernel; look at "
-                "'journalctl _PID=1', then run the playbook again."
+                f"systemd has not answered for {_PATIENCE} s after 'systemctl daemon-reexec', so the update is not committed, and the node goes "
+                "back at its deadline; look at 'journalctl _PID=1', then run the playbook again."
             )
         time.sleep(0.1)
 
