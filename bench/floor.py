@@ -4,8 +4,8 @@
 
 The parts, none of which keeps anything: `floor` enters the kernel as an update does, the same image with the same words and check sums, and
 its only process (floor_init.c) answers as soon as the network's driver is loaded; `floor_stock` is the same with the distribution's image as
-kexec(8) loads it; `systemctl_kexec` and `reboot` start the system and the unit cold, which has nothing to fill. The runs are updates,
-ENGINE:MIB each. All go from the same kernel to the same one, on the same node.
+kexec(8) loads it; `systemctl_kexec` and `reboot` start the system and the unit cold, as packages and boot loader have it, with nothing to
+fill. The runs are updates, ENGINE:MIB each. All go from the same kernel to the same one, on the same node.
 
 The clock is that of `bench.engines`: a nanosecond for each instruction. The outage is the time between two answers to new connections;
 lost_s is that with the client's other pauses of more than 0.1 s. All turns are
@@ -54,6 +54,12 @@ load_preserved {image} cmdline {words}
 """
 AS_WE_DO = '"$(cat "$state/kernels/$KERNEL_OLD/unpacked.window") --load" unpacked'
 STOCK = "'--kexec-syscall-auto --load' vmlinuz"
+# As an operator does, from a kernel that the boot loader has started.
+AS_PACKAGED = """
+set -- --kexec-syscall-auto --load /boot/vmlinuz-{release} --reuse-cmdline
+[ ! -e /boot/initrd.img-{release} ] || set -- "$@" --initrd=/boot/initrd.img-{release}
+kexec "$@"
+"""
 INIT_WORD = "init=/root/floor/init"
 
 
@@ -101,7 +107,7 @@ class Turns:
         return self._bare(STOCK)
 
     def systemctl_kexec(self):
-        return self._cold("systemctl kexec", STOCK)
+        return self._cold("systemctl kexec", AS_PACKAGED)
 
     def reboot(self):
         return self._cold("systemctl reboot")
@@ -179,12 +185,12 @@ class Turns:
             time.sleep(0.2)
         raise LabError(f"The bare floor did not answer within {PATIENCE} s.")
 
-    def _cold(self, command, image=None):
-        """Start system and unit anew by COMMAND, with IMAGE loaded, or by the boot loader; return the outage."""
+    def _cold(self, command, load=None):
+        """Start system and unit anew by COMMAND, after LOAD, or by the boot loader; return the outage."""
         on_node(self._lab, "systemctl add-wants multi-user.target holder.service")
         start(self._lab, 1, 0)
-        if image:
-            self._load(image, self.new)
+        if load:
+            on_node(self._lab, load.format(release=self.new))
         else:
             self._choose(self.new)
         seen = {}
