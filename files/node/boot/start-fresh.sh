@@ -54,7 +54,7 @@ start_fresh() {
 	notify_units
 	apply_all_again
 	lift_bars
-	load_diag
 	# shellcheck disable=SC2086  # several units
 	start_units $UNITS
+	load_diag
 }

@@ -7,12 +7,14 @@
 
 diag_bar=/run/modprobe.d/zz-kup-restoring.conf
 veth_bar=/run/modprobe.d/zz-kup-veth.conf
+diag_modules='af_packet_diag inet_diag netlink_diag raw_diag tcp_diag udp_diag'
 
 # bar_modules: those that tell of sockets, which dumps need; and veth, with which CRIU tries whether the kernel tells of links into other
 # namespaces, for `criu check --feature` only
 bar_modules() {
 	[ -d /run/modprobe.d ] || mkdir -p /run/modprobe.d
-	printf 'blacklist %s\n' af_packet_diag inet_diag netlink_diag raw_diag tcp_diag udp_diag >$diag_bar
+	# shellcheck disable=SC2086  # several modules
+	printf 'blacklist %s\n' $diag_modules >$diag_bar
 	# A listener of another user than root gets its queue's length back, which the kernel tells by this one (files/fingerprint/sockets/listener.c).
 	grep -qs '^listener ' "$plan"/fingerprint-* || echo 'blacklist unix_diag' >>$diag_bar
 	# Beside restores that come late there may be a network manager, which makes such links.
@@ -31,5 +33,6 @@ lift_bars() {
 
 # load_diag: what dumps need, before the next freeze, which may be that of a way back: CRIU, which knows the kernel by then, does not ask for it
 load_diag() {
-	modprobe --quiet --all af_packet_diag inet_diag netlink_diag raw_diag tcp_diag udp_diag unix_diag || :
+	# shellcheck disable=SC2086  # several modules
+	modprobe --quiet --all $diag_modules unix_diag || :
 }

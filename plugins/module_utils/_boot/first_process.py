@@ -5,8 +5,8 @@
 """The first process of a boot to the new kernel, which lets systemd start without its BPF programs.
 
 systemd begins with programs that the kernel has to verify, to see whether it can have them (src/core/cgroup.c, bpf-restrict-fs.c), while no
-application answers. files/environment/first.c has it find no libbpf. After the commit systemd starts anew, and has its programs. A way back begins
-without any of this.
+application answers. files/environment/first.c has it find no libbpf. The commit begins with a start of systemd anew, which has its programs. A way
+back begins without any of this.
 """
 
 from __future__ import annotations
@@ -116,4 +116,5 @@ def _await_systemd():
 
 def forget():
     """Have no boot begin so."""
-    shutil.rmtree(WITHOUT_BPF, ignore_errors=True)
+    with contextlib.suppress(FileNotFoundError):
+        shutil.rmtree(WITHOUT_BPF)

@@ -48,8 +48,7 @@ def stage(target, units, settings, *, initramfs, owner):
         begun = {"ID": time.strftime("%Y%m%dT%H%M%S", time.gmtime()), "STARTED": str(int(time.time()))}
         record = records.Record({**fresh, **begun, "START_SECONDS": records.load()["START_SECONDS"]})
         record["CRASHKERNEL"] = crash_kernel.room(kexec.place(old))
-    record["FIRST_PROCESS"] = first_process.word(kexec.place(target))
-    if not same:
+        record["FIRST_PROCESS"] = first_process.word(kexec.place(target))
         _prove_loading(record)
         changed = True
         timeline.begin()
