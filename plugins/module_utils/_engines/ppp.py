@@ -86,10 +86,10 @@ class Ppp(Engine):
         return frames.prepare(release)
 
     def prove(self, record, target):
-        if (
-            target == record["KERNEL_OLD"]
-        ):  # a way back without frames takes the file that its package has (files/node/boot/go-back.sh)
-            kexec.load(target, "", "--kexec-syscall")
+        # A way back without frames takes the file that its package has (files/node/boot/go-back.sh).
+        if target == record["KERNEL_OLD"]:
+            kexec.unload()
+            kexec.load(target, call="--kexec-syscall")
         frames.prove(target, forward.words(record, target))
 
     def images_bytes(self, rss, shmem):

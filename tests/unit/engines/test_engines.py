@@ -126,6 +126,16 @@ def test_a_patched_kernel_is_proven_as_it_is_loaded(monkeypatch):
     assert called == ["unload", (image, ["--kexec-syscall"], "crashkernel=1K@0")]
 
 
+def test_the_packed_old_kernel_is_proven_too_for_a_way_back_without_frames(monkeypatch):
+    called = []
+    monkeypatch.setattr(frames.kexec, "unload", lambda: called.append("unload"))
+    monkeypatch.setattr(frames.kexec, "load", lambda release, more="", call="": called.append((release, more, call)))
+    monkeypatch.setattr(frames.kexec, "load_summed", lambda image, options, more: called.append(image))
+    registry.ENGINES["ppp"].prove(Record(KERNEL_OLD="6.12.1", KERNEL_NEW="7.2.1"), "6.12.1")
+    image = f"{frames.kexec.place('6.12.1')}/patched"
+    assert called == ["unload", ("6.12.1", "", "--kexec-syscall"), "unload", image]
+
+
 def test_a_kernel_on_the_way_back_has_no_crash_kernel(monkeypatch):
     called = []
     monkeypatch.setattr(base.direct, "load", lambda *arguments: called.append(arguments))
