@@ -3,7 +3,10 @@
 
 #include <errno.h>
 #include <linux/filter.h>
+#include <linux/sockios.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
 
 /* include/uapi/linux/in6.h: the C library has no name for it. */
 #define NUMBER_OF_IPV6_TRANSPARENT 75
@@ -11,6 +14,9 @@
 enum { MOST_AT_ONCE = 16 };
 /* Room for thousands of packets that an interface has not sent yet. */
 enum { ROOM = 4 << 20 };
+/* As the kernel counts them: two or three dozen. It keeps 212,992 bytes for a neighbour that is not resolved. */
+enum { FEW = 64 << 10 };
+#define NAP 0.001
 
 static const struct {
 	int protocol4, protocol6;
@@ -45,6 +51,17 @@ void sender_open(struct sender *sender, enum sender_kind kind, int flags)
 	sender->complained = false;
 	sender->socket4 = open_raw(AF_INET, kinds[kind].protocol4, IPPROTO_IP, IP_TRANSPARENT);
 	sender->socket6 = open_raw(AF_INET6, kinds[kind].protocol6, IPPROTO_IPV6, NUMBER_OF_IPV6_TRANSPARENT);
+}
+
+void sender_wait(const struct sender *sender, int family, double *patience)
+{
+	int fd = family == AF_INET ? sender->socket4 : sender->socket6, left;
+	struct timespec nap = { .tv_nsec = (long)(NAP * 1e9) };
+
+	while (*patience > 0 && !ioctl(fd, SIOCOUTQ, &left) && left > FEW) {
+		nanosleep(&nap, NULL);
+		*patience -= NAP;
+	}
 }
 
 void sender_close(struct sender *sender)

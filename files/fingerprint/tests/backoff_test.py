@@ -20,6 +20,7 @@ from network import KINDS, Network, drop, enter, shell
 
 # Clients send after 0.2, 0.6, 1.4, 3.0 and 6.2 seconds.
 OUTAGE = 2.5
+ARP = 0x0806
 EACH = 4  # clients of a kind, with the messages and without
 
 
@@ -33,6 +34,15 @@ def wait_for_a_doubling(clients):
     wanted = 1 + max(map(doublings, clients))
     while min(map(doublings, clients)) < wanted:
         time.sleep(0.02)
+
+
+def answer_late(questions):
+    """Answer the first question for the address of a neighbour, a little later than an answer comes in a network."""
+    while (frame := questions.recv(64))[20:22] != b"\0\1":
+        pass
+    time.sleep(0.02)
+    own, asker = questions.getsockname()[4], frame[22:32]
+    questions.send(frame[6:12] + own + frame[12:20] + b"\0\2" + own + frame[38:42] + asker)
 
 
 class Messages:
@@ -137,6 +147,31 @@ class Backoff(Network):
             self.assertIn(counts[ends[one]], (10,) if gap < 0.5 else (10, 20, 30))
         for one in idle:
             self.assertEqual(counts[ends[one]], 30)
+
+    def test_a_neighbour_that_is_not_known_yet_gets_all_messages(self):
+        """A kernel that has just started knows none, and keeps a hundred packets for each meanwhile, of applications or ours."""
+        clients = self.connect("IPv4", 40)
+        self.write(self.record())
+        enter(self.places["client"])
+        messages = Messages()
+        self.addCleanup(messages.close)
+        shell("sysctl -qw net.ipv4.conf.client.arp_ignore=8")
+        questions = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ARP))
+        self.addCleanup(questions.close)
+        questions.bind(("client", ARP))
+        enter(self.places["server"])
+        shell("ip neighbour flush dev server")
+        with subprocess.Popen(
+            [self.program, "revert-backoff", self.path], stdout=subprocess.PIPE, text=True
+        ) as sending:
+            answer_late(questions)
+            self.assertEqual(sending.stdout.readline(), "round 1: 40 of 40 peers were told to send again\n")
+            found = [len(numbers) for numbers in messages.take().values()]
+            sending.communicate()
+        enter(self.places["client"])
+        shell("sysctl -qw net.ipv4.conf.client.arp_ignore=0")
+        enter(self.places["server"])
+        self.assertEqual(found, [10] * len(clients))
 
     def test_a_filter_that_drops_the_messages_is_said_once(self):
         clients = self.connect("IPv4", 2) + self.connect("IPv6", 1)
