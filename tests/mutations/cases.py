@@ -727,8 +727,8 @@ CASES = (
     Mutation(
         "files/node/boot/generator",
         "a boot back to the old kernel begins probation",
-        "! goes_forward || link_units",
-        "link_units",
+        '! goes_forward || set -- "$@"',
+        'set -- "$@"',
     ),
     Mutation(
         "files/node/switch/clean-up",

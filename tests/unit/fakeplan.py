@@ -101,6 +101,7 @@ def write(
     others=None,
     loaders=(),
     managers=(),
+    processors=2,
     **unit_values,
 ):
     """Write a plan below ``root`` for a unit of each engine that has more than others; returns its folder.
@@ -109,6 +110,7 @@ def write(
     :param others: dict of other units: name → its text, and the units that it waits for.
     """
     use_templates(monkeypatch)
+    monkeypatch.setattr(boot_units.os, "cpu_count", lambda: processors)
     monkeypatch.setattr(boot_plan, "BOOT", str(root / "boot"))
     monkeypatch.setattr(boot_plan.network, "Reach", Reach)
     monkeypatch.setattr(boot_plan.socket_devices, "of", lambda several: None)

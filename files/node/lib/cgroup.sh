@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Weights and limits of control groups. A restored unit has others than its own until the restore is done; its own are in the boot plan's
-# files `resources` and `control-groups`, which plugins/module_utils/_update/unit_state.py writes.
+# files `resources` and `control-groups`, which plugins/module_utils/_update/unit_state.py writes. Needs pages.sh where units are done.
 
 # shellcheck disable=SC2154  # $run and $plan: lib/record.sh
 
@@ -22,6 +22,22 @@ weigh_unit() {
 	while read -r name group cpu io _; do
 		[ "$name" != "$1" ] || set_weights "$group" "${2-$cpu}" "${2-$io}"
 	done <"$plan/resources"
+}
+
+# Weight of a unit whose pages are still to come, and of its page daemon: beside the rest of the boot both would have less than a tenth of one
+# processor. Others still come to their turns.
+favour=1000
+
+# favour_pending: weigh the units whose pages are still to come; boot/pages-drained takes that back. systemd sets the weights of a unit's own text at
+# each reload.
+favour_pending() {
+	for unit in $UNITS; do
+		is_pending "$unit" || continue
+		weigh_service "kup-paged-$unit" $favour
+		weigh_unit "$unit" $favour || :
+		# It may have come to that meanwhile.
+		is_pending "$unit" || weigh_unit "$unit" || :
+	done
 }
 
 # limit_unit UNIT: give a restored unit the memory limits of before the switch, once it has all of its memory. What came without being
@@ -77,18 +93,21 @@ apply_all_again() {
 	applied=''
 	for unit in $UNITS; do
 		[ -e "$run/$unit.restored" ] || continue
-		{ [ -e "$run/$unit.pending" ] && [ ! -e "$run/$unit.drained" ]; } || apply_again "$unit" || :
+		is_pending "$unit" || apply_again "$unit" || :
 	done
 	[ -z "$applied" ] || systemctl daemon-reload # forgets the setting
 }
 
-# restore_resources: give all units what they had before the switch. A unit with pending pages gets its limits from boot/pages-drained.
+# restore_resources: give all units what they had before the switch. A unit with pending pages gets its limits and weights from
+# boot/pages-drained.
 restore_resources() {
 	restore_attributes || :
 	keep_names || :
 	for unit in $UNITS; do
-		weigh_service "kup-paged-$unit" 100
-		weigh_unit "$unit" || :
-		{ [ -e "$run/$unit.pending" ] && [ ! -e "$run/$unit.drained" ]; } || limit_unit "$unit" || :
+		is_pending "$unit" || {
+			weigh_unit "$unit" || :
+			limit_unit "$unit" || :
+		}
 	done
+	favour_pending
 }

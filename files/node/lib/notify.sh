@@ -42,7 +42,7 @@ notify_unit() {
 # be slow.
 notify_units() {
 	for unit in $UNITS; do
-		{ [ -e "$run/$unit.pending" ] && [ ! -e "$run/$unit.drained" ]; } || [ ! -e "$run/$unit.restored" ] || notify_unit "$unit" || :
+		is_pending "$unit" || [ ! -e "$run/$unit.restored" ] || notify_unit "$unit" || :
 	done
 }
 

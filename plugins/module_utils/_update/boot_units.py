@@ -94,7 +94,8 @@ def write(directory, checkpoints, record, network_is_ours, mounts):
     )
     restore.put("kup-restore-failed.service", render("kup-restore-failed.service"))
     # Until the restore is done only.
-    restore.put_drop_in("kup-crash.service", "restoring.conf", render("crash-restoring.conf"))
+    after = units if os.cpu_count() == 1 else "kup-early.service"
+    restore.put_drop_in("kup-crash.service", "restoring.conf", render("crash-restoring.conf", AFTER=after))
     probation.put("kup-crash.service", render("kup-crash.service"), _SYSINIT)
     probation.put("kup-shutdown.service", render("kup-shutdown.service", UNITS=units), _SYSINIT)
     _deadline(probation, record["COMMIT_TIMEOUT"])

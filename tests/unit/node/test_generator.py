@@ -64,6 +64,16 @@ def test_a_cold_start_restores_the_disk_checkpoint(node):
     assert {path.name for path in early.iterdir()} == {"disk", "frames"}
 
 
+def test_a_folder_that_is_missing_keeps_no_other_away(node):
+    made = node()
+    made.write_plan("restore/restore")
+    made.write_plan("probation/probation")
+    early = made.root / "early"
+    early.mkdir()
+    made.run("boot/generator", "normal", str(early), "late", code=None)
+    assert {path.name for path in early.iterdir()} == {"restore", "probation"}
+
+
 def test_without_a_record_it_does_nothing(node):
     made = node()
     for name in ("record", "record.copy"):

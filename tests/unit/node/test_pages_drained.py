@@ -21,6 +21,7 @@ def test_all_pages_are_in_place(node):
     assert not made.marked(f"{UNIT}.journal.drained")
     assert not made.marked(f"{UNIT}.lost")
     assert made.group_value(UNIT, "memory.max") == "100"
+    assert made.group_value(UNIT, "cpu.weight") == "50"
     assert made.called("systemctl") == ["systemctl daemon-reload"]
 
 

@@ -206,14 +206,6 @@ def test_weights_and_limits_come_back(node):
     assert [made.group_value(UNIT, name) for name in names] == ["50", "default 60", "100", "90"]
 
 
-def test_a_page_daemon_weighs_no_more_than_an_application_then(node):
-    made = restored(node)
-    daemon = pending_memory.service(UNIT)
-    made.cgroup(daemon)
-    made.run("boot/restore-done")
-    assert made.group_value(daemon, "cpu.weight") == "100"
-
-
 def test_a_limit_that_is_exceeded_waits(node):
     made = restored(node)
     (made.cgroup(UNIT) / "memory.current").write_text("101\n")
@@ -224,12 +216,17 @@ def test_a_limit_that_is_exceeded_waits(node):
 
 
 @pytest.mark.parametrize(("marks", "limit"), [(["pending"], "max"), (["pending", "drained"], "100"), ([], "100")])
-def test_a_limit_waits_for_pending_pages(node, marks, limit):
+def test_limits_and_weights_wait_for_pending_pages(node, marks, limit):
     made = restored(node)
     made.mark(*(f"{UNIT}.{mark}" for mark in marks))
+    daemon = pending_memory.service(UNIT)
+    made.cgroup(daemon)
     made.run("boot/restore-done")
     assert made.group_value(UNIT, "memory.max") == limit
-    assert made.group_value(UNIT, "cpu.weight") == "50"
+    # Beside the rest of the boot.
+    assert made.group_value(UNIT, "cpu.weight") == ("1000" if limit == "max" else "50")
+    if limit == "max":
+        assert made.group_value(daemon, "cpu.weight") == "1000"
 
 
 def test_a_unit_that_has_ended_meanwhile_begins_no_probation(node):

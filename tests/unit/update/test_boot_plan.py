@@ -429,6 +429,12 @@ def test_what_an_early_unit_waits_for_stays_before_the_restore_as_well(write):
     assert lines(plan / "ahead/cache.service.d/kup-ahead.conf") == ["[Unit]", "Before=cryptsetup.target"]
 
 
+@pytest.mark.parametrize(("processors", "after"), [(1, "cache.service store.service"), (2, "kup-early.service")])
+def test_one_processor_restores_before_it_loads_the_crash_kernel(write, processors, after):
+    text = lines(write(processors=processors) / "restore/kup-crash.service.d/restoring.conf")
+    assert f"After={after}" in text
+
+
 def test_a_restore_that_needs_a_network_manager_is_not_ahead(write):
     assert not (write(plain=False) / "ahead").exists()
 
