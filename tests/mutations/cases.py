@@ -619,8 +619,8 @@ CASES = (
     Mutation(
         "files/node/lib/cgroup.sh",
         "a limit is set although pages are pending",
-        '{ [ -e "$run/$unit.pending" ] && [ ! -e "$run/$unit.drained" ]; } || limit_unit',
-        "limit_unit",
+        'is_pending "$unit" || {',
+        "{",
     ),
     Mutation(
         "files/node/lib/cgroup.sh",
