@@ -1315,8 +1315,14 @@ CASES = (
     Mutation(
         "files/node/boot/let-go.sh",
         "the trees stay stopped",
-        "\tresume_trees\n\tevent",
-        "\tevent",
+        "\tresume_trees\n",
+        "",
+    ),
+    Mutation(
+        "files/node/boot/let-go.sh",
+        "first answers meet the network lock",
+        "\topen_network || flows=no\n\tresume_trees\n",
+        "\tresume_trees\n\topen_network || flows=no\n",
     ),
     Mutation(
         "plugins/module_utils/_environment/stopped.py",

@@ -12,6 +12,15 @@ resume_trees() {
 	done
 }
 
+# go_on: packets flow, and then the trees run. An answer to what was asked before the freeze would meet the network lock otherwise, and TCP sends
+# it again after a second or three only. The trees run in any case.
+go_on() {
+	flows=yes
+	open_network || flows=no
+	resume_trees
+	[ $flows = yes ]
+}
+
 # give_frames: from here on the applications change their frames: no other kernel can take them, and nothing may fail any more
 give_frames() {
 	set +e
@@ -24,9 +33,8 @@ let_go() {
 	decide go-on || return 1
 	ln -s now "$run/open" 2>/dev/null || return 0
 	[ ! -e "$plan/frames" ] || give_frames
-	resume_trees
 	event restore-end
-	open_network
+	go_on || return 1
 	event open
 	unpark
 	revert_backoff

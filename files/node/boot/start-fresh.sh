@@ -7,7 +7,7 @@
 # settle_trees: trees that were restored stopped go on with their frames, or start fresh like the others
 settle_trees() {
 	if decided go-on; then
-		resume_trees
+		go_on
 	elif [ -e "$plan/frames" ]; then
 		decide go-back
 		kill_units
