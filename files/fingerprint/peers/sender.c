@@ -14,7 +14,7 @@
 enum { MOST_AT_ONCE = 16 };
 /* Room for thousands of packets that an interface has not sent yet. */
 enum { ROOM = 4 << 20 };
-/* As the kernel counts them: two or three dozen. It keeps 212,992 bytes for a neighbour that is not resolved. */
+/* As the kernel counts them: some sixty. It keeps 212,992 bytes for a neighbour that is not resolved. */
 enum { FEW = 64 << 10 };
 #define NAP 0.001
 
@@ -53,15 +53,17 @@ void sender_open(struct sender *sender, enum sender_kind kind, int flags)
 	sender->socket6 = open_raw(AF_INET6, kinds[kind].protocol6, IPPROTO_IPV6, NUMBER_OF_IPV6_TRANSPARENT);
 }
 
-void sender_wait(const struct sender *sender, int family, double *patience)
+double sender_wait(const struct sender *sender, int family, double patience)
 {
 	int fd = family == AF_INET ? sender->socket4 : sender->socket6, left;
 	struct timespec nap = { .tv_nsec = (long)(NAP * 1e9) };
+	double began = seconds_now(), waited = 0;
 
-	while (*patience > 0 && !ioctl(fd, SIOCOUTQ, &left) && left > FEW) {
+	while (waited < patience && !ioctl(fd, SIOCOUTQ, &left) && left > FEW) {
 		nanosleep(&nap, NULL);
-		*patience -= NAP;
+		waited = seconds_now() - began;
 	}
+	return waited;
 }
 
 void sender_close(struct sender *sender)

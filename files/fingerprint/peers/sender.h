@@ -25,11 +25,11 @@ void sender_open(struct sender *sender, enum sender_kind kind, int flags);
 int sender_send(struct sender *sender, const struct endpoint *own, const struct endpoint *peer, unsigned interface, struct iovec *content,
 		unsigned count);
 /*
- * Waits until few packets of this family are left on the node, for no longer than the `patience` that is left, seconds, and takes from it. As long
- * as a neighbour is not resolved, the kernel keeps its newest packets only (neigh/default/unres_qlen_bytes), of whatever socket: more of ours
- * would drop the applications' first answers.
+ * Waits until few packets of this family are left on the node, for so many seconds at most, and returns how many it has waited. As long as a
+ * neighbour is not resolved, the kernel keeps its newest packets only (neigh/default/unres_qlen_bytes), of whatever socket: more of ours would
+ * drop the applications' first answers.
  */
-void sender_wait(const struct sender *sender, int family, double *patience);
+double sender_wait(const struct sender *sender, int family, double patience);
 void sender_close(struct sender *sender);
 
 #endif

@@ -148,17 +148,24 @@ class Backoff(Network):
         for one in idle:
             self.assertEqual(counts[ends[one]], 30)
 
+    def answer_questions(self):
+        enter(self.places["client"])
+        shell("sysctl -qw net.ipv4.conf.client.arp_ignore=0")
+        enter(self.places["server"])
+
     def test_a_neighbour_that_is_not_known_yet_gets_all_messages(self):
-        """A kernel that has just started knows none, and keeps a hundred packets for each meanwhile, of applications or ours."""
+        """A kernel that has just started knows none, and keeps some two hundred packets for each meanwhile, of applications or ours."""
         clients = self.connect("IPv4", 40)
         self.write(self.record())
         enter(self.places["client"])
         messages = Messages()
         self.addCleanup(messages.close)
         shell("sysctl -qw net.ipv4.conf.client.arp_ignore=8")
+        self.addCleanup(self.answer_questions)
         questions = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ARP))
         self.addCleanup(questions.close)
         questions.bind(("client", ARP))
+        questions.settimeout(30)
         enter(self.places["server"])
         shell("ip neighbour flush dev server")
         with subprocess.Popen(
@@ -168,9 +175,6 @@ class Backoff(Network):
             self.assertEqual(sending.stdout.readline(), "round 1: 40 of 40 peers were told to send again\n")
             found = [len(numbers) for numbers in messages.take().values()]
             sending.communicate()
-        enter(self.places["client"])
-        shell("sysctl -qw net.ipv4.conf.client.arp_ignore=0")
-        enter(self.places["server"])
         self.assertEqual(found, [10] * len(clients))
 
     def test_a_filter_that_drops_the_messages_is_said_once(self):

@@ -13,7 +13,7 @@ resume_trees() {
 }
 
 # go_on: packets flow, and then the trees run. An answer to what was asked before the freeze would meet the network lock otherwise, and TCP sends
-# it again after a second or three only. The trees run in any case.
+# it again after a second or three only. Where the lock stays the trees run as well.
 go_on() {
 	flows=yes
 	open_network || flows=no
@@ -24,8 +24,11 @@ go_on() {
 # give_frames: from here on the applications change their frames: no other kernel can take them, and nothing may fail any more
 give_frames() {
 	set +e
-	# A module that does not know `seal` is older than crash kernels; the crash kernel must then not take the frames.
-	"$lib/paged" seal >/dev/null || kexec --load-panic --unload
+	# A module that does not know `seal` is older than crash kernels; the crash kernel must then not take the frames. It may not be loaded yet.
+	"$lib/paged" seal >/dev/null || {
+		: >"$run/unsealed"
+		kexec --load-panic --unload
+	}
 }
 
 # let_go UNIT: called for the last unit, which is UNIT, or for none. Two units may be the last at the same time; one of them goes on.
@@ -34,8 +37,9 @@ let_go() {
 	ln -s now "$run/open" 2>/dev/null || return 0
 	[ ! -e "$plan/frames" ] || give_frames
 	event restore-end
-	go_on || return 1
-	event open
+	locked=no
+	go_on || locked=yes
+	[ $locked = yes ] || event open
 	unpark
 	revert_backoff
 	end_pairs
@@ -44,6 +48,8 @@ let_go() {
 	for other in $UNITS; do
 		[ "$other" = "$1" ] || weigh_unit "$other" 10000 || :
 	done
+	# With frames this unit must not fail any more: it would end, and nobody has its memory.
+	[ $locked = no ] || [ -e "$plan/frames" ] || return 1
 	# The rest of the boot begins when this script ends. On one processor it would delay the first answers, which take 0.2 s alone there,
 	# and up to 0.8 s beside it (QEMU, one nanosecond for each instruction).
 	sleep 0.3

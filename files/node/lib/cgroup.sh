@@ -1,7 +1,8 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Weights and limits of control groups. A restored unit has others than its own until the restore is done; its own are in the boot plan's
-# files `resources` and `control-groups`, which plugins/module_utils/_update/unit_state.py writes. Needs pages.sh where units are done.
+# files `resources` and `control-groups`, which plugins/module_utils/_update/unit_state.py writes. favour_pending, restore_resources and
+# apply_all_again need pages.sh.
 
 # shellcheck disable=SC2154  # $run and $plan: lib/record.sh
 

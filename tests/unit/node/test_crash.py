@@ -49,6 +49,15 @@ def test_it_is_told_of_frames_only_where_the_module_vouches_for_them(node, vouch
     assert made.calls[0].endswith(" kup_ppp.table=0x1000,0x2") is vouched
 
 
+def test_there_is_none_where_frames_change_without_the_module_s_knowledge(node):
+    made = armed(node)
+    made.keep_frames()
+    made.mark("unsealed")
+    made.run("crash/arm")
+    assert made.called("kexec")[-1] == "kexec --load-panic --unload"
+    assert "crash-kernel" not in made.events()
+
+
 def test_a_missing_crash_kernel_is_no_reason_to_go_back(node):
     made = armed(node)
     made.fake("kexec", "exit 1")

@@ -99,7 +99,9 @@ def test_trees_go_on_where_the_unit_that_let_them_go_ended_before_it_came_to_tha
     made.mark(f"{OTHER}.restored")
     made.decide("go-on")
     (made.root / "run/kup/open").symlink_to("now")
+    made.fake("nft", f"cut -d ' ' -f 3 /proc/{process.pid}/stat >>{made.root}/states")
     lose(made)
+    assert made.read("states")[0] == "T"  # packets flow first
     assert runs(process)
     assert bool(made.called("paged seal")) is frames
 
