@@ -53,7 +53,6 @@ start_fresh() {
 	keep_notifications
 	notify_units
 	apply_all_again
-	favour_pending
 	lift_bars
 	# shellcheck disable=SC2086  # several units
 	start_units $UNITS

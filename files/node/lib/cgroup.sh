@@ -96,7 +96,9 @@ apply_all_again() {
 		[ -e "$run/$unit.restored" ] || continue
 		is_pending "$unit" || apply_again "$unit" || :
 	done
-	[ -z "$applied" ] || systemctl daemon-reload # forgets the setting
+	[ -n "$applied" ] || return 0
+	systemctl daemon-reload # forgets the setting
+	favour_pending
 }
 
 # restore_resources: give all units what they had before the switch. A unit with pending pages gets its limits and weights from

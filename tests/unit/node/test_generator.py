@@ -70,7 +70,7 @@ def test_a_folder_that_is_missing_keeps_no_other_away(node):
     made.write_plan("probation/probation")
     early = made.root / "early"
     early.mkdir()
-    made.run("boot/generator", "normal", str(early), "late", code=None)
+    made.run("boot/generator", "normal", str(early), "late")
     assert {path.name for path in early.iterdir()} == {"restore", "probation"}
 
 
